@@ -153,6 +153,7 @@ void read(const FieldMap& fields, CoordinatorConfig& config) {
   fields.read("allocation", config.allocation, read_allocation);
   fields.read("elastic", config.elastic, read_growth_rule);
   fields.read("preempt_after", config.preempt_after_ms, &Field::duration_ms);
+  fields.read("preempt_for_min", config.preempts_for_min, &Field::boolean);
   fields.read("history", config.history, read_history);
   fields.read("replicas", config.replicas, [](const Field& field) { return read_replicas(field); });
   fields.read("member", config.member);

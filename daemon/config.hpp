@@ -53,6 +53,7 @@ struct CoordinatorConfig {
   /// By which elastic jobs grow and give back; may change from start to start.
   GrowthRule elastic = GrowthRule::qrea;
   std::int64_t preempt_after_ms = 30'000;
+  bool preempts_for_min = true;
   HistoryLimits history;
   std::optional<ReplicaConfig> replicas;  ///< none: this coordinator is alone
   std::string member;                     ///< which of them it is

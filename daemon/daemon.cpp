@@ -229,6 +229,7 @@ Expected<ClusterSettings> cluster_settings(const CoordinatorConfig& config,
   settings.allocation = config.allocation;
   settings.growth = config.elastic;
   settings.preempt_after_ms = config.preempt_after_ms;
+  settings.preempts_for_min = config.preempts_for_min;
   settings.history = config.history;
   return settings;
 }

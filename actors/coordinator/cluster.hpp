@@ -32,6 +32,7 @@ struct ClusterSettings {
   AllocationRule allocation = AllocationRule::sequence;
   GrowthRule growth = GrowthRule::qrea;
   std::int64_t preempt_after_ms = 30'000;
+  bool preempts_for_min = true;
   HistoryLimits history;
   std::int64_t grace_ms = 10'000;
   std::int64_t heartbeat_interval_ms = 1'000;

@@ -158,6 +158,7 @@ void rebuild(CoordinatorState& state, ClusterSnapshot snapshot, std::uint64_t la
   settings.allocation = context.settings.allocation;
   settings.growth = context.settings.growth;
   settings.preempt_after_ms = context.settings.preempt_after_ms;
+  settings.preempts_for_min = context.settings.preempts_for_min;
   settings.incarnation = context.ledger_end().mark.incarnation;
   snapshot.last_deal = last_deal;
   // Nodes register while the ledger is being read: what is durable of them is here first.

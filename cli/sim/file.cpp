@@ -51,10 +51,8 @@ void read_policy_growth(SimFileDraft& draft, const Field& field) {
 }
 
 /// Once the policy's name, accounting and allocation are read.
-void read_preempt_after(SimFileDraft& draft, const Field& field) {
-  sim::PolicyOptions& policy = draft.scenario.policy;
-  policy.preempt_after_ms = field.duration_ms();
-  if (!sim::knows_preemption(policy))
+void require_preemption(const SimFileDraft& draft, const Field& field) {
+  if (!sim::knows_preemption(draft.scenario.policy))
     field.fail("is for policy sequence with accounting units or time, and without allocation: drf");
 }
 
@@ -88,7 +86,14 @@ void read_policy(SimFileDraft& draft, const Field& field) {
   }
   if (const auto allocation = policy.find("allocation")) read_policy_allocation(draft, *allocation);
   if (const auto elastic = policy.find("elastic")) read_policy_growth(draft, *elastic);
-  if (const auto after = policy.find("preempt_after")) read_preempt_after(draft, *after);
+  if (const auto after = policy.find("preempt_after")) {
+    scenario.policy.preempt_after_ms = after->duration_ms();
+    require_preemption(draft, *after);
+  }
+  if (const auto for_min = policy.find("preempt_for_min")) {
+    scenario.policy.preempts_for_min = for_min->boolean();
+    require_preemption(draft, *for_min);
+  }
   policy.read("cycle", scenario.engine.cycle_ms, read_time);
   policy.read("credit_period", scenario.policy.credit_period_ms, read_time);
   policy.done();

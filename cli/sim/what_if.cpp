@@ -376,6 +376,11 @@ class QuestionBuilder {
         static_cast<std::uint64_t>(std::count_if(jobs.begin(), jobs.end(), [](const sim::Job& job) {
           return job.preemption.preempts;
         })));
+    const auto& tenants = what_if().cluster.tenants;
+    count("tenants with a min, within which tasks preempt, whatever preempt_for_min says",
+          static_cast<std::uint64_t>(std::count_if(
+              tenants.begin(), tenants.end(),
+              [](const sim::SimTenant& tenant) { return !tenant.terms.min.is_zero(); })));
     const auto& nodes = what_if().cluster.nodes;
     count("nodes whose drain is planned take no task from then until the horizon",
           static_cast<std::uint64_t>(

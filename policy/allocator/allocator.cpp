@@ -99,7 +99,9 @@ std::vector<Deal> Allocator::grow(std::size_t max_deals, std::size_t max_entries
   return fairwater::grow(impl_->state, max_deals, max_entries);
 }
 
-std::vector<Reclaim> Allocator::reclaim() { return fairwater::reclaim(impl_->state); }
+std::vector<Reclaim> Allocator::reclaim(bool for_min) {
+  return fairwater::reclaim(impl_->state, for_min);
+}
 
 bool Allocator::may_grow() const {
   return !impl_->state.growing().empty() && !allocates_by_share();
@@ -120,6 +122,8 @@ bool Allocator::may_reclaim() const {
   return !impl_->state.extras().empty() ||
          (!allocates_by_share() && !impl_->state.preempting().empty());
 }
+
+bool Allocator::may_reclaim_for_min() const { return impl_->state.min_waits(); }
 
 bool Allocator::allocates_by_share() const { return impl_->state.allocates_by_share(); }
 

@@ -72,7 +72,8 @@ struct AllocatorSettings {
   AllocationRule allocation = AllocationRule::sequence;
   GrowthRule growth = GrowthRule::qrea;
   std::int64_t deferral_patiences = kDeferralPatiences;  ///< see policy/allocator/by_time.hpp
-  std::int64_t preempt_after_ms = 30'000;   ///< a task has run for so long before it is preempted
+  std::int64_t preempt_after_ms = 30'000;  ///< a task has run for so long before it is preempted
+  bool preempts_for_min = true;  ///< tasks within a tenant's min preempt, whatever their jobs say
   std::vector<std::string> resources = {};  ///< names by index; empty: no device is given by name
   /// Deals look at all who wait: the same deals, slowly, to compare with.
   bool looks_at_all = false;
@@ -409,11 +410,15 @@ class Allocator {
   /// more may be possible. O(growing tenants * log, and nodes with room).
   [[nodiscard]] std::vector<Deal> grow(std::size_t max_deals, std::size_t max_entries);
   /// Which tasks must end for tasks within their quotas that wait, and for bounds of growth: each
-  /// is named once. Their room counts as coming from then on. See policy/allocator/reclaim.hpp.
-  [[nodiscard]] std::vector<Reclaim> reclaim();
+  /// is named once. Their room counts as coming from then on. `for_min`: tasks within a min
+  /// preempt, too. See policy/allocator/reclaim.hpp.
+  [[nodiscard]] std::vector<Reclaim> reclaim(bool for_min);
   /// Somebody has grown, or who waits may preempt: reclaim() may find something, also because time
   /// passes.
   [[nodiscard]] bool may_reclaim() const;
+  /// The same for mins. O(tenants with a min that wait, and groups with one), or while a group is
+  /// below its own O(tenants that wait * depth).
+  [[nodiscard]] bool may_reclaim_for_min() const;
   /// Room that was kept for who preempted is for all again since this was asked last, on nodes that
   /// were not dealt.
   [[nodiscard]] bool take_freed_made_rooms();

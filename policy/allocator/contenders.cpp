@@ -34,13 +34,6 @@ bool is_within_own_max(const TenantState& tenant, const ResourceVector& demand) 
   return true;
 }
 
-bool is_below_min(const TenantState& tenant) {
-  if (!tenant.has_min) return false;
-  for (std::size_t r = 0; r < kMaxResources; ++r)
-    if (tenant.used[r] < tenant.terms.min[r]) return true;
-  return false;
-}
-
 bool is_same(const RankKey& a, const RankKey& b) { return !(a < b) && !(b < a); }
 
 /// Among the tenant's groups.
@@ -143,7 +136,7 @@ void Contenders::put_among_others(std::uint32_t slot, const TenantState* tenant)
 
 void Contenders::put_below_min(Place& place, const TenantState* tenant) {
   if (place.below_min) below_min_.erase(*std::exchange(place.below_min, std::nullopt));
-  if (tenant != nullptr && is_below_min(*tenant))
+  if (tenant != nullptr && tenant->is_below_min())
     below_min_.insert(place.below_min.emplace(tenant->rank));
 }
 

@@ -69,6 +69,7 @@ void DealCycle::consider_all_nodes() {
 std::optional<CreditSettlement> DealCycle::settle_credits(std::int64_t period_ms) {
   auto settlement = allocator_.settle_credits(period_ms);
   growth_due_ = reclaim_due_ = true;
+  min_due_ = allocator_.may_reclaim_for_min();
   return settlement;
 }
 
@@ -105,7 +106,8 @@ bool DealCycle::deals_all_nodes() const {
 }
 
 bool DealCycle::may_change_growth() const {
-  return (growth_due_ && allocator_.may_grow()) || (reclaim_due_ && allocator_.may_reclaim());
+  return (growth_due_ && allocator_.may_grow()) || (reclaim_due_ && allocator_.may_reclaim()) ||
+         min_due_;
 }
 
 void DealCycle::strike_due(NodeId node) {
@@ -196,7 +198,7 @@ bool DealCycle::bound_looks(std::size_t in_vain, std::size_t deals) {
 
 void DealCycle::take_back() {
   if (!std::exchange(reclaim_due_, false)) return;
-  const std::vector<Reclaim> reclaims = allocator_.reclaim();
+  const std::vector<Reclaim> reclaims = allocator_.reclaim(std::exchange(min_due_, false));
   reclaims_.insert(reclaims_.end(), reclaims.begin(), reclaims.end());
 }
 

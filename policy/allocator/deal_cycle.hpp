@@ -72,9 +72,15 @@ class DealCycle final : public Allocation {
   [[nodiscard]] std::vector<Reclaim> take_reclaims() override {
     return std::exchange(reclaims_, {});
   }
-  [[nodiscard]] bool may_reclaim() const override { return allocator_.may_reclaim(); }
+  [[nodiscard]] bool may_reclaim() const override {
+    return allocator_.may_reclaim() || allocator_.may_reclaim_for_min();
+  }
   std::optional<CreditSettlement> settle_credits(std::int64_t period_ms) override;
-  [[nodiscard]] bool is_due() const override { return next_due() || may_change_growth(); }
+  /// A min that waits is one, too: who drives the cycle sees by may_reclaim() that time matters
+  /// now.
+  [[nodiscard]] bool is_due() const override {
+    return next_due() || may_change_growth() || (reclaim_due_ && allocator_.may_reclaim_for_min());
+  }
   /// By id, and once more those that left work to sites that jobs prefer, and those that placement
   /// rules choose until they choose none for what still waits. A gang's deals follow on each other,
   /// and are never parted by a bound. With `allocation: drf` all nodes are dealt together. When
@@ -145,6 +151,9 @@ class DealCycle final : public Allocation {
   NodeId gave_places_;        ///< the last of them so far
   bool growth_due_ = false;   ///< since the last look more may be idle
   bool reclaim_due_ = false;  ///< the same of what is wanted
+  /// A min waited at the last settlement of credits. Whom its tasks would preempt is looked at once
+  /// for each, which are a second apart: it costs a look at all tasks that run.
+  bool min_due_ = false;
   std::vector<Reclaim> reclaims_;
 };
 

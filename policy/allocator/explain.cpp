@@ -42,10 +42,11 @@ class Explanation {
     explain_quota();
     if (only_busy && !is_too_large)
       obstacles_.insert(obstacles_.end(), from_nodes.begin(), from_nodes.end());
-    if (only_busy && !is_too_large && range_.preemption.preempts && !state_.allocates_by_share())
-      add("preemption", explain_preemption(state_, tenant_, entry_, [this](Amount value, auto r) {
-            return amount(value, r);
-          }));
+    if (only_busy && !is_too_large && !state_.allocates_by_share()) {
+      const auto amount_text = [this](Amount value, auto r) { return amount(value, r); };
+      if (auto text = explain_preemption(state_, tenant_, entry_, amount_text))
+        add("preemption", std::move(*text));
+    }
     explain_share();
     return std::move(obstacles_);
   }

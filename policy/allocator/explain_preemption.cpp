@@ -22,14 +22,16 @@ struct Spared {
 };
 
 Spared spared_from(const AllocatorState& state, const GroupSums& groups,
-                   const TenantState& claimant, const WindowRange& entry, const GroupLacks& lacks) {
+                   const TenantState& claimant, const WindowRange& entry, PreemptionRight right,
+                   const GroupLacks& lacks) {
   Spared spared;
   for (const auto& [task, held, priority, ran_ms] : state.preemptible()) {
     const TenantState& holder = state.tenant(held.tenant);
     if (holder.id == claimant.id) continue;
+    if (right.spared != QuotaTree::kRoot && is_in_group(state, holder, right.spared)) continue;
     if (!lacks.are_covered() && !lacks.are_eased_by(state, holder, held.demand)) continue;
     ++spared.all;
-    if (priority >= entry.range.preemption.priority) {
+    if (priority >= right.below_priority) {
       ++spared.not_lower;
     } else if (ran_ms < state.settings.preempt_after_ms) {
       ++spared.young;
@@ -48,20 +50,21 @@ std::string tasks_text(std::size_t tasks) {
   return std::to_string(tasks) + (tasks == 1 ? " task" : " tasks");
 }
 
-std::string spared_text(const AllocatorState& state, const WindowRange& entry, const Spared& spared,
+std::string spared_text(const AllocatorState& state, PreemptionRight right, const Spared& spared,
                         bool is_below_max) {
   const std::int64_t least_ms = state.settings.preempt_after_ms;
   const std::string within = is_below_max ? " within what is at its max" : "";
+  const std::string nobody =
+      std::string("preempts nobody") + (right.is_for_min() ? " for its min: " : ": ");
   if (spared.all == 0)
-    return "preempts nobody: no task of another tenant" + within + " runs that may be preempted";
-  std::string text = "preempts nobody: of " + tasks_text(spared.all) + " of other tenants" +
-                     within + " that may be preempted";
+    return nobody + "no task of another tenant" + within + " runs that may be preempted";
+  std::string text = nobody + "of " + tasks_text(spared.all) + " of other tenants" + within +
+                     " that may be preempted";
   auto add = [&, is_first = true](std::size_t count, const std::string& what) mutable {
     if (count > 0) text += (is_first ? " " : ", ") + std::to_string(count) + " " + what;
     is_first = is_first && count == 0;
   };
-  add(spared.not_lower,
-      "of no lower priority than " + std::to_string(entry.range.preemption.priority));
+  add(spared.not_lower, "of no lower priority than " + std::to_string(right.below_priority));
   add(spared.young, "that ran for less than " + seconds_text(least_ms) + " (the first has in " +
                         seconds_text(least_ms - spared.oldest_young_ms) + ")");
   add(spared.within_quota, "within their tenant's quota, or a min");
@@ -94,10 +97,19 @@ bool some_node_has_room(const AllocatorState& state, const TenantState& tenant,
 
 }  // namespace
 
-std::string explain_preemption(const AllocatorState& state, const TenantState& tenant,
-                               const WindowRange& entry,
-                               const std::function<std::string(Amount, std::size_t)>& amount_text) {
-  if (names_devices(entry.range)) return "preempts nobody: it names devices";
+std::optional<std::string> explain_preemption(
+    const AllocatorState& state, const TenantState& tenant, const WindowRange& entry,
+    const std::function<std::string(Amount, std::size_t)>& amount_text) {
+  const GroupSums groups(state);
+  const GoneByTenant none;
+  const AllocatorState::Claims nothing{{},
+                                       std::vector<ResourceVector>(state.quotas().group_count())};
+  const auto rights = preemption_rights(state, tenant, entry, state.settings.preempts_for_min,
+                                        {groups, none, nothing});
+  if (rights.empty()) {
+    if (!entry.range.preemption.preempts) return std::nullopt;
+    return "preempts nobody: it names devices";
+  }
   const ResourceVector held = tenant.held_against_quota();
   const ResourceVector quota = state.quotas().quota(tenant);
   for (const std::size_t r : entry.asks)
@@ -106,7 +118,6 @@ std::string explain_preemption(const AllocatorState& state, const TenantState& t
              " of its runtime quota of " + amount_text(quota[r], r) + ", and it asks for " +
              std::to_string(entry.asked_at_once(r));
   ComingRooms rooms(state);
-  const GroupSums groups(state);
   const GroupLacks lacks(state, groups, tenant, entry.range.demand);
   if (const auto node = node_with_coming_room(state, tenant, entry, rooms, lacks))
     return state.ending_on().contains(*node)
@@ -117,19 +128,21 @@ std::string explain_preemption(const AllocatorState& state, const TenantState& t
   for (const auto& [task, extra] : state.extras()) victims.push_back({task, extra, 0, true});
   const std::vector<Victim> others = preemptible_victims(state);
   victims.insert(victims.end(), others.begin(), others.end());
-  const GoneByTenant none;
-  Preemption preemption(state, groups, rooms, victims, none, tenant, entry, lacks);
-  if (const auto chosen = lacks.are_covered() ? std::nullopt : preemption.for_maxes();
-      chosen && some_node_has_room(state, tenant, entry.range))
-    return "takes the place of " + tasks_text(chosen->size()) + " below the max next";
-  if (const auto choice = preemption.fewest()) {
-    const std::string& name = state.node(choice->node).traits.name;
-    return choice->victims.empty()
-               ? "takes room on node " + name + " next that is kept for another's place"
-               : "takes the place of " + tasks_text(choice->victims.size()) + " on node " + name +
-                     " next";
+  for (const PreemptionRight& right : rights) {
+    Preemption preemption(state, groups, rooms, victims, none, tenant, entry, right, lacks);
+    if (const auto chosen = lacks.are_covered() ? std::nullopt : preemption.for_maxes();
+        chosen && some_node_has_room(state, tenant, entry.range))
+      return "takes the place of " + tasks_text(chosen->size()) + " below the max next";
+    if (const auto choice = preemption.fewest()) {
+      const std::string& name = state.node(choice->node).traits.name;
+      return choice->victims.empty()
+                 ? "takes room on node " + name + " next that is kept for another's place"
+                 : "takes the place of " + tasks_text(choice->victims.size()) + " on node " + name +
+                       " next";
+    }
   }
-  return spared_text(state, entry, spared_from(state, groups, tenant, entry, lacks),
+  const PreemptionRight& strongest = rights.front();
+  return spared_text(state, strongest, spared_from(state, groups, tenant, entry, strongest, lacks),
                      !lacks.are_covered());
 }
 

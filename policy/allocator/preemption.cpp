@@ -225,8 +225,8 @@ bool Preemption::end(Trial& trial, NodeId node, std::size_t i) const {
 
 bool Preemption::may_preempt(const Victim& victim, const GoneByTenant& with) const {
   const TenantState& holder = state_.tenant(victim.held.tenant);
-  if (holder.id == claimant_.id || victim.priority >= entry_.range.preemption.priority)
-    return false;
+  if (holder.id == claimant_.id || victim.priority >= right_.below_priority) return false;
+  if (right_.spared != QuotaTree::kRoot && is_in_group(state_, holder, right_.spared)) return false;
   ResourceVector gone = holder.ending;
   for (const GoneByTenant* others : {&preempted_, &with})
     if (const auto found = others->find(holder.id); found != others->end()) gone += found->second;

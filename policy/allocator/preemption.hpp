@@ -18,6 +18,7 @@
 #include "policy/allocator/coming_room.hpp"
 #include "policy/allocator/group_lacks.hpp"
 #include "policy/allocator/group_sums.hpp"
+#include "policy/allocator/preemption_rights.hpp"
 #include "policy/allocator/state.hpp"
 
 namespace fairwater::inline policy::inline allocator {
@@ -67,7 +68,8 @@ class Preemption {
   /// missing below the maxes of groups.
   Preemption(const AllocatorState& state, const GroupSums& groups, ComingRooms& rooms,
              const std::vector<Victim>& victims, const GoneByTenant& preempted,
-             const TenantState& claimant, const WindowRange& entry, GroupLacks lacks)
+             const TenantState& claimant, const WindowRange& entry, PreemptionRight right,
+             GroupLacks lacks)
       : state_(state),
         groups_(groups),
         rooms_(rooms),
@@ -75,6 +77,7 @@ class Preemption {
         preempted_(preempted),
         claimant_(claimant),
         entry_(entry),
+        right_(right),
         lacks_(std::move(lacks)) {}
 
   struct Choice {
@@ -130,6 +133,7 @@ class Preemption {
   const GoneByTenant& preempted_;
   const TenantState& claimant_;
   const WindowRange& entry_;
+  const PreemptionRight right_;
   const GroupLacks lacks_;
 };
 

@@ -89,6 +89,12 @@ void AllocatorQuotas::set_group(GroupId id, const GroupTerms& terms) {
   }
   groups_[parent].weights += terms.place.weight;
   groups_[number].terms = terms;
+  const bool has_min = std::any_of(terms.min.begin(), terms.min.end(),
+                                   [](const auto& min) { return min.value_or(0) > 0; });
+  if (has_min)
+    with_min_.insert(number);
+  else
+    with_min_.erase(number);
   for (std::size_t r = 0; r < kMaxResources; ++r) {
     if (!counts(r)) continue;
     tree_.set_min(number, r, terms.min[r]);
@@ -100,6 +106,18 @@ void AllocatorQuotas::set_group(GroupId id, const GroupTerms& terms) {
                    terms.min[r] ? std::optional(micro_units_of(*terms.min[r], r)) : std::nullopt);
     parts_.set_max(number, r, micro_units_of(terms.max[r], r));
   }
+}
+
+bool AllocatorQuotas::is_below_min(QuotaTree::Group group) const {
+  const Group& of = groups_[group];
+  for (std::size_t r = 0; r < kMaxResources; ++r)
+    if (of.used[r] < of.terms.min[r].value_or(0)) return true;
+  return false;
+}
+
+bool AllocatorQuotas::some_group_is_below_min() const {
+  return std::any_of(with_min_.begin(), with_min_.end(),
+                     [&](QuotaTree::Group group) { return is_below_min(group); });
 }
 
 bool AllocatorQuotas::has_groups(std::span<const TenantTree::Group> groups) const {

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -92,6 +93,10 @@ class AllocatorQuotas {
   [[nodiscard]] GroupBounds group(QuotaTree::Group group) const {
     return {groups_[group].parent, groups_[group].terms, groups_[group].used};
   }
+  /// Its tenants together hold less than its own min of some resource.
+  [[nodiscard]] bool is_below_min(QuotaTree::Group group) const;
+  /// O(groups with a min of their own).
+  [[nodiscard]] bool some_group_is_below_min() const;
   /// The root counts.
   [[nodiscard]] std::size_t group_count() const { return groups_.size(); }
   struct GroupQuota {
@@ -175,6 +180,7 @@ class AllocatorQuotas {
   QuotaTree parts_;       ///< the same, in micro-units, of which all want as much as they can get
   std::vector<Group> groups_{1};  ///< by number in the tree
   std::map<GroupId, QuotaTree::Group> numbers_;
+  std::set<QuotaTree::Group> with_min_;          ///< of their own
   std::map<TenantId, ResourceVector> promised_;  ///< to those to whom something is
 };
 

@@ -14,8 +14,10 @@ namespace {
 
 class Reclaiming {
  public:
-  explicit Reclaiming(AllocatorState& state)
+  Reclaiming(AllocatorState& state, bool serves_all, bool for_min)
       : state_(state),
+        serves_all_(serves_all),
+        for_min_(for_min),
         rooms_(state),
         freed_in_groups_(state.quotas().group_count()),
         claims_{{}, std::vector<ResourceVector>(state.quotas().group_count())} {
@@ -29,9 +31,9 @@ class Reclaiming {
     keep_bounds();
     // By dominant shares nothing may stay that has grown, and nobody is within a quota.
     if (state_.allocates_by_share()) return told_to_end();
-    for (const RankKey& key : state_.waiting()) {
+    for (const std::uint32_t slot : whom_to_serve()) {
       if (served_ >= kMostReclaimers) break;
-      serve(state_.at(key.slot));
+      serve(state_.at(slot));
     }
     state_.set_claims(std::move(claims_));
     keep_unserved_promises();
@@ -51,6 +53,19 @@ class Reclaiming {
                           victim.claim.job, !victim.has_grown});
     }
     return reclaims;
+  }
+
+  /// What is guaranteed comes first; alone where nobody else can take anything.
+  [[nodiscard]] std::vector<std::uint32_t> whom_to_serve() const {
+    std::vector<std::uint32_t> below_min, others;
+    for (const RankKey& key : state_.waiting()) {
+      const TenantState& tenant = state_.at(key.slot);
+      const bool is_below =
+          for_min_ && (tenant.is_below_min() || state_.is_in_group_below_min(tenant));
+      (is_below ? below_min : others).push_back(key.slot);
+    }
+    if (serves_all_) below_min.insert(below_min.end(), others.begin(), others.end());
+    return below_min;
   }
 
   /// Room that a task will have.
@@ -152,6 +167,8 @@ class Reclaiming {
       for (std::uint32_t tasks = 0; tasks < entry.range.count; tasks += at_once) {
         if (served_ >= kMostReclaimers || !is_within(left, entry)) return;
         for (const std::size_t r : entry.asks) left[r] -= entry.asked_at_once(r);
+        rights_ =
+            preemption_rights(state_, tenant, entry, for_min_, {groups(), preempted_, claims_});
         const bool was_promised = take_promised(tenant, entry);
         if (has_room > 0) {
           has_room -= std::min(has_room, at_once);
@@ -166,11 +183,6 @@ class Reclaiming {
         }
       }
     }
-  }
-
-  /// Whom it would preempt is found by room alone.
-  [[nodiscard]] static bool may_preempt(const WindowRange& entry) {
-    return entry.range.preemption.preempts && !names_devices(entry.range);
   }
 
   /// A single task, or all of a gang.
@@ -232,7 +244,7 @@ class Reclaiming {
   std::optional<NodeId> find_room(const TenantState& tenant, const WindowRange& entry) {
     auto node = with_room(tenant, entry.range);
     if (!node) node = make_room(tenant, entry.range);
-    if (!node && may_preempt(entry)) node = preempt(tenant, entry, {});
+    if (!node) node = preempt(tenant, entry, {});
     return node;
   }
 
@@ -290,7 +302,7 @@ class Reclaiming {
       const auto full = full_max(tenant, entry, lacks);
       if (!full) return lacks;
       const auto victim = next_below(*full, tenant);
-      const bool may_be_preempted = full->group != QuotaTree::kRoot && may_preempt(entry);
+      const bool may_be_preempted = full->group != QuotaTree::kRoot && !rights_.empty();
       if (!victim) return may_be_preempted ? std::optional(std::move(lacks)) : std::nullopt;
       take(*victim, {tenant.id, entry.range.job});
     }
@@ -405,19 +417,22 @@ class Reclaiming {
   }
 
   [[nodiscard]] Preemption preemption(const TenantState& tenant, const WindowRange& entry,
-                                      const GroupLacks& lacks) {
+                                      PreemptionRight right, const GroupLacks& lacks) {
     find_preemptible();
-    return {state_, groups(), rooms_, victims_, preempted_, tenant, entry, lacks};
+    return {state_, groups(), rooms_, victims_, preempted_, tenant, entry, right, lacks};
   }
 
-  /// The node where fewest must end, if there is one.
+  /// By the strongest of its rights by which it can: the node where fewest must end.
   [[nodiscard]] std::optional<NodeId> preempt(const TenantState& tenant, const WindowRange& entry,
                                               const GroupLacks& lacks) {
-    const auto fewest = preemption(tenant, entry, lacks).fewest();
-    if (!fewest) return std::nullopt;
-    take_all(fewest->victims, {tenant.id, entry.range.job});
-    preempts_now_ = true;
-    return fewest->node;
+    for (const PreemptionRight& right : rights_) {
+      const auto fewest = preemption(tenant, entry, right, lacks).fewest();
+      if (!fewest) continue;
+      take_all(fewest->victims, {tenant.id, entry.range.job});
+      preempts_now_ = true;
+      return fewest->node;
+    }
+    return std::nullopt;
   }
 
   /// The youngest whose end makes the maxes large enough, where a node has room then; else of one
@@ -425,7 +440,9 @@ class Reclaiming {
   [[nodiscard]] std::optional<NodeId> preempt_below_max(const TenantState& tenant,
                                                         const WindowRange& entry,
                                                         const GroupLacks& lacks) {
-    const auto youngest = preemption(tenant, entry, lacks).for_maxes();
+    std::optional<VictimNumbers> youngest;
+    for (const PreemptionRight& right : rights_)
+      if (!youngest) youngest = preemption(tenant, entry, right, lacks).for_maxes();
     if (!youngest) return std::nullopt;
     const std::size_t taken_before = taken_.size();
     take_all(*youngest, {tenant.id, entry.range.job});
@@ -464,6 +481,8 @@ class Reclaiming {
   }
 
   AllocatorState& state_;
+  const bool serves_all_;
+  const bool for_min_;
   std::vector<TenantInOrder> tenants_;  ///< that have grown
   std::vector<Victim> victims_;         ///< first those that have grown
   std::size_t extras_ = 0;              ///< so many
@@ -475,23 +494,26 @@ class Reclaiming {
   std::vector<ResourceVector> freed_in_groups_;
   AllocatorState::Claims claims_;  ///< of those that were served
   std::set<std::pair<NodeId, std::string>>
-      promised_devices_;             ///< devices of those that were served
-  std::vector<std::size_t> taken_;   ///< of the victims
-  std::vector<Served> served_now_;   ///< tasks of the gang that is being served
-  bool preempts_now_ = false;        ///< for one of them
-  bool preempts_below_max_ = false;  ///< likewise
-  std::vector<Served> preempting_;   ///< whose room is kept for them
-  std::vector<MadeRoom> expected_;   ///< promises, of tasks not looked at yet
-  std::vector<MadeRoom> promises_;   ///< from now on
+      promised_devices_;                 ///< devices of those that were served
+  std::vector<std::size_t> taken_;       ///< of the victims
+  std::vector<PreemptionRight> rights_;  ///< of the task that is being served
+  std::vector<Served> served_now_;       ///< tasks of the gang that is being served
+  bool preempts_now_ = false;            ///< for one of them
+  bool preempts_below_max_ = false;      ///< likewise
+  std::vector<Served> preempting_;       ///< whose room is kept for them
+  std::vector<MadeRoom> expected_;       ///< promises, of tasks not looked at yet
+  std::vector<MadeRoom> promises_;       ///< from now on
   std::size_t served_ = 0;
 };
 
 }  // namespace
 
-std::vector<Reclaim> reclaim(AllocatorState& state) {
+std::vector<Reclaim> reclaim(AllocatorState& state, bool for_min) {
   const bool somebody_preempts = !state.allocates_by_share() && !state.preempting().empty();
-  if (state.extras().empty() && !somebody_preempts && !state.has_claims()) return {};
-  return Reclaiming(state).run();
+  const bool some_min_waits = for_min && state.min_waits();
+  const bool serves_all = !state.extras().empty() || somebody_preempts || state.has_claims();
+  if (!serves_all && !some_min_waits) return {};
+  return Reclaiming(state, serves_all, some_min_waits).run();
 }
 
 }  // namespace fairwater::inline policy::inline allocator

@@ -14,7 +14,8 @@
 //
 // Preemption. Where that is not enough, a task whose job may preempt takes the place of tasks of
 // lower priority that run beyond their tenant's quota of something it asks for, once they have run
-// for a while: never of services or gangs, and nothing that is within a tenant's min. Of all nodes
+// for a while, and one within a min of tasks of any priority (preemption_rights.hpp): never of
+// services or gangs, and nothing that is within a tenant's min. Of all nodes
 // the one where fewest must end, of its tasks the youngest (policy/allocator/preemption.hpp). Where
 // the max of a group keeps the task back they are tasks in that group, and what that leaves below
 // the max is promised to it: nobody else takes it, who may start where the task may not.
@@ -23,8 +24,9 @@
 // owed units would take it otherwise, and be preempted next (made_rooms.hpp).
 //
 // Nobody preempts back: who preempts is within its quota with the task, whom it preempts was beyond
-// it; and from the one to the other priorities only fall. So while requests stay as they are, every
-// preemption brings what somebody holds beyond its quota down, and they come to an end.
+// it; and from the one to the other priorities only fall, or what is within mins rises. So while
+// requests stay as they are, every preemption brings what somebody holds beyond its quota down, and
+// they come to an end.
 #pragma once
 
 #include <cstddef>
@@ -34,9 +36,10 @@
 
 namespace fairwater::inline policy::inline allocator {
 
-/// See Allocator::reclaim. O(extras * log, and for each task that takes room back; tasks that run,
+/// See Allocator::reclaim. Where nobody can take anything but for a min, only those who can are
+/// looked at. O(extras * log, and for each task that takes room back; tasks that run,
 /// once somebody preempts), at most kMostReclaimers of those.
-[[nodiscard]] std::vector<Reclaim> reclaim(AllocatorState& state);
+[[nodiscard]] std::vector<Reclaim> reclaim(AllocatorState& state, bool for_min);
 
 /// Tasks for which one call takes room back: a bound of its work. Those behind have the next.
 inline constexpr std::size_t kMostReclaimers = 256;

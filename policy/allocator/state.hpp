@@ -149,6 +149,11 @@ class AllocatorState {
   [[nodiscard]] const std::map<TaskKey, Extra>& extras() const { return extras_; }
   /// Tenants with something in their window that may preempt, in ranked order.
   [[nodiscard]] const RankedList& preempting() const { return preempting_; }
+  /// Somebody with something in its window holds less than its min, or a group that it is in does,
+  /// for which tasks preempt. O(tenants with a min that wait, and groups with one), or while a
+  /// group is below its own O(tenants that wait * depth).
+  [[nodiscard]] bool min_waits() const;
+  [[nodiscard]] bool is_in_group_below_min(const TenantState& tenant) const;
   struct Preemptible {
     TaskKey task;
     Extra held;
@@ -477,6 +482,7 @@ class AllocatorState {
   RankedList idle_unsettled_;
   RankedList growing_;
   RankedList preempting_;
+  RankedList with_min_;    ///< and something in their windows
   LedgerMs clock_ms_ = 0;  ///< where the ledger counts units
   std::map<TaskKey, Extra> extras_;
   std::set<NodeId> ending_on_;

@@ -58,10 +58,28 @@ void AllocatorState::refresh_lists(TenantState& tenant) {
   put_in(idle_unsettled_, tenant.rank, tenant.deficit != 0 && !tenant.waits());
   put_in(growing_, tenant.rank, !tenant.growth.empty());
   put_in(preempting_, tenant.rank, tenant.preempts && !tenant.window.empty());
+  put_in(with_min_, tenant.rank, tenant.has_min && !tenant.window.empty());
   refresh_shape(tenant);
   put_shortest(tenant, tenant.window.empty() ? kNever : tenant.shortest_run_ms);
   refresh_claims(tenant);
   note_contender(tenant);
+}
+
+bool AllocatorState::is_in_group_below_min(const TenantState& tenant) const {
+  for (auto group = tenant.group; group != QuotaTree::kRoot; group = quotas_.group(group).parent)
+    if (quotas_.is_below_min(group)) return true;
+  return false;
+}
+
+bool AllocatorState::min_waits() const {
+  if (!settings.preempts_for_min || allocates_by_share()) return false;
+  const auto is_below_own = [&](const RankKey& key) { return at(key.slot).is_below_min(); };
+  const auto is_below_groups = [&](const RankKey& key) {
+    return is_in_group_below_min(at(key.slot));
+  };
+  return std::any_of(with_min_.begin(), with_min_.end(), is_below_own) ||
+         (quotas_.some_group_is_below_min() &&
+          std::any_of(waiting_.begin(), waiting_.end(), is_below_groups));
 }
 
 void AllocatorState::put_deficit(TenantState& tenant, Units deficit) {

@@ -172,6 +172,12 @@ struct alignas(64) TenantState {
   bool takes_turns = false;             ///< see DemandWindow
   Units known_deficit = 0;              ///< as AllocatorState has it among all deficits
   DueFromDebtors due_from_debtors;      ///< in what would be padding: deals walk over tenants
+  /// Of some resource it holds less, but for what has grown.
+  [[nodiscard]] bool is_below_min() const {
+    for (std::size_t r = 0; has_min && r < kMaxResources; ++r)
+      if (used[r] < terms.min[r]) return true;
+    return false;
+  }
   [[nodiscard]] bool waits() const { return pending_tasks > 0 || !window.empty(); }
   [[nodiscard]] ResourceVector held_against_quota() const { return used - used_beyond_quota; }
   [[nodiscard]] ResourceVector held_in_all() const { return used + grown; }

@@ -274,6 +274,7 @@ PreemptionMetrics Recorder::measure_preemption() const {
     lost += tenant.lost_time;
   }
   metrics.lost_unit_s = seconds(lost);
+  if (!options_.with_urgent) return metrics;
   std::vector<JobIndex> urgent;
   for (JobIndex i = 0; i < outcomes_.size(); ++i)
     if (workload_.jobs[i].preemption.preempts) urgent.push_back(i);

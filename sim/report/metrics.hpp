@@ -30,6 +30,7 @@ struct MetricsOptions {
   TimeMs horizon_ms = 0;
   Accounting accounting = Accounting::units;  ///< what accounts count
   bool with_preemption = false;               ///< RunMetrics::preemption is wanted
+  bool with_urgent = false;                   ///< and of the jobs that preempt
   bool with_services = false;                 ///< RunMetrics::services is wanted
 };
 
@@ -68,9 +69,9 @@ struct TenantMetrics {
 
 /// What jobs that preempt take, and what they have of it.
 struct PreemptionMetrics {
-  std::uint64_t tasks = 0;  ///< times that one was preempted
-  double lost_unit_s = 0;   ///< work that had to be done again
-  JobMetrics urgent;        ///< of the jobs that preempt
+  std::uint64_t tasks = 0;           ///< times that one was preempted
+  double lost_unit_s = 0;            ///< work that had to be done again
+  std::optional<JobMetrics> urgent;  ///< of the jobs that preempt
 };
 
 struct ServiceMetrics {

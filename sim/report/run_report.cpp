@@ -182,15 +182,6 @@ bool any_tenant_has_max(const Cluster& cluster) {
                      [&](const GroupTerms& group) { return limits(group.max); });
 }
 
-bool any_tenant_has_min(const Cluster& cluster) {
-  return std::any_of(cluster.tenants.begin(), cluster.tenants.end(),
-                     [](const SimTenant& tenant) { return !tenant.terms.min.is_zero(); }) ||
-         std::any_of(cluster.groups.begin(), cluster.groups.end(), [](const GroupTerms& group) {
-           return std::any_of(group.min.begin(), group.min.end(),
-                              [](const auto& amount) { return amount.value_or(0) > 0; });
-         });
-}
-
 bool weights_differ(const Cluster& cluster) {
   const auto& tenants = cluster.tenants;
   return std::any_of(tenants.begin(), tenants.end(), [&](const SimTenant& tenant) {
@@ -302,12 +293,13 @@ std::vector<Figure> figures_of(const std::vector<RunMetrics>& runs) {
       [](Run run) { return static_cast<double>(run.preemption->tasks); });
   add("lost_unit_s", "work lost to preemption, unit seconds",
       [](Run run) { return run.preemption->lost_unit_s; });
+  if (!runs.front().preemption->urgent) return figures;
   add("urgent_mean_wait_s", "mean wait of jobs that preempt, s",
-      [](Run run) { return run.preemption->urgent.mean_wait_s; });
+      [](Run run) { return run.preemption->urgent->mean_wait_s; });
   add("urgent_p95_wait_s", "95 % wait of jobs that preempt, s",
-      [](Run run) { return run.preemption->urgent.p95_wait_s; });
+      [](Run run) { return run.preemption->urgent->p95_wait_s; });
   add("urgent_max_wait_s", "longest wait of jobs that preempt, s",
-      [](Run run) { return run.preemption->urgent.max_wait_s; });
+      [](Run run) { return run.preemption->urgent->max_wait_s; });
   return figures;
 }
 

@@ -139,6 +139,20 @@ bool has_preempting_jobs(const Scenario& scenario) {
                      [](const Generator& generator) { return generator.preemption.preempts; });
 }
 
+bool any_tenant_has_min(const Cluster& cluster) {
+  return std::any_of(cluster.tenants.begin(), cluster.tenants.end(),
+                     [](const SimTenant& tenant) { return !tenant.terms.min.is_zero(); }) ||
+         std::any_of(cluster.groups.begin(), cluster.groups.end(), [](const GroupTerms& group) {
+           return std::any_of(group.min.begin(), group.min.end(),
+                              [](const auto& amount) { return amount.value_or(0) > 0; });
+         });
+}
+
+bool may_preempt(const Scenario& scenario) {
+  return has_preempting_jobs(scenario) ||
+         (scenario.policy.preempts_for_min && any_tenant_has_min(scenario.cluster));
+}
+
 bool has_services(const Scenario& scenario) {
   const auto& generators = scenario.generators;
   return std::any_of(generators.begin(), generators.end(),
@@ -155,7 +169,8 @@ Expected<RunMetrics> run_once(const Scenario& scenario, std::uint64_t seed) {
   if (options.sample_ms == 0)
     options.sample_ms = default_sample(scenario.engine.end_ms, cluster, workload);
   if (options.horizon_ms == 0) options.horizon_ms = scenario.engine.end_ms;
-  options.with_preemption = has_preempting_jobs(scenario);
+  options.with_preemption = may_preempt(scenario);
+  options.with_urgent = has_preempting_jobs(scenario);
   options.with_services = has_services(scenario);
   EngineOptions engine = scenario.engine;
   if (scenario.policy.accounting == SequenceAccounting::time) {

@@ -78,6 +78,10 @@ struct Scenario {
 [[nodiscard]] bool has_gangs(const Scenario& scenario);
 [[nodiscard]] bool has_elastic_jobs(const Scenario& scenario);
 [[nodiscard]] bool has_preempting_jobs(const Scenario& scenario);
+/// Of its own, or a group.
+[[nodiscard]] bool any_tenant_has_min(const Cluster& cluster);
+/// Jobs by their word, or tasks within a min.
+[[nodiscard]] bool may_preempt(const Scenario& scenario);
 [[nodiscard]] bool has_services(const Scenario& scenario);
 
 /// A policy that knows no gangs starts their tasks one by one, and where elastic jobs do not grow

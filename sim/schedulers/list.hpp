@@ -42,6 +42,8 @@ struct PolicyOptions {
   std::int64_t deferral_patiences = kDeferralPatiences;  ///< see policy/allocator/by_time.hpp
   /// Of `sequence`: so long a task has run before it is preempted.
   TimeMs preempt_after_ms = AllocatorSettings{}.preempt_after_ms;
+  /// Of `sequence`: tasks within a tenant's min preempt.
+  bool preempts_for_min = AllocatorSettings{}.preempts_for_min;
 };
 [[nodiscard]] const std::vector<std::string_view>& policy_names();
 /// True for the elastic policies, which share out one pool of units and know no nodes: they run on

@@ -73,6 +73,7 @@ DealCycle make_cycle(const PolicyOptions& options, const Cluster& cluster, const
   settings.growth = options.growth;
   settings.deferral_patiences = options.deferral_patiences;
   settings.preempt_after_ms = options.preempt_after_ms;
+  settings.preempts_for_min = options.preempts_for_min;
   ClusterSnapshot snapshot;
   for (std::uint32_t i = 0; i < cluster.groups.size(); ++i)
     snapshot.tree.groups.push_back({GroupId{i + 1}, cluster.groups[i]});
@@ -166,7 +167,7 @@ void SequenceScheduler::settle_credits(TimeMs now) {
   while (credits_due_at() && *credits_due_at() <= now) {
     *credits_since_ms_ += kSecond_ms;
     const bool has_grown = cycle_.settle_credits(kSecond_ms).has_value();
-    if (!has_grown && !cycle_.allocator().may_reclaim()) credits_since_ms_.reset();
+    if (!has_grown && !cycle_.may_reclaim()) credits_since_ms_.reset();
   }
 }
 
@@ -261,7 +262,7 @@ void SequenceScheduler::take_back(Actions& actions) {
 }
 
 bool SequenceScheduler::looks_for_room() const {
-  return cycle_.allocator().may_reclaim() || queues_.may_grow();
+  return cycle_.may_reclaim() || queues_.may_grow();
 }
 
 // Once more to look what must end is not a heartbeat's to ask for.
@@ -273,7 +274,7 @@ void SequenceScheduler::hear_all_nodes() {
 bool SequenceScheduler::deal_due_nodes(TimeMs now, Actions& actions) {
   auto deals = cycle_.run(std::numeric_limits<std::size_t>::max());
   // Not at the end of the cycle: what grows now may be told to end by then, and pays all the same.
-  if (!credits_since_ms_ && cycle_.allocator().may_reclaim()) credits_since_ms_ = now;
+  if (!credits_since_ms_ && cycle_.may_reclaim()) credits_since_ms_ = now;
   for (Deal& deal : deals) {
     grant(deal, actions);
     deals_.push_back(std::move(deal));

@@ -243,9 +243,10 @@ Comparison& Comparison::operator+=(const Comparison& other) {
 }
 
 Comparison replay(const sim::Cluster& cluster, const std::vector<JournalRecord>& journal,
-                  const sim::PolicyOptions& options) {
+                  sim::PolicyOptions options) {
   const auto workload = simulated_workload(journal);
-  return Replay{cluster, workload, options, lives_in_seconds(specs_of(journal))}.run(journal);
+  options.preempts_for_min = lives_in_seconds(specs_of(journal));
+  return Replay{cluster, workload, options, options.preempts_for_min}.run(journal);
 }
 
 void check_same(const Comparison& found, ActorRun& actors) {

@@ -39,7 +39,7 @@ struct Comparison {
 /// `options` say how the coordinator deals.
 [[nodiscard]] Comparison replay(const sim::Cluster& cluster,
                                 const std::vector<JournalRecord>& journal,
-                                const sim::PolicyOptions& options = {.name = "sequence"});
+                                sim::PolicyOptions options = {.name = "sequence"});
 
 /// Whether nothing differs, nets and credits included; what does is told to Catch2.
 void check_same(const Comparison& found, ActorRun& actors);

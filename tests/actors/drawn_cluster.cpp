@@ -194,6 +194,7 @@ ActorRun::ActorRun(const Scenario& scenario, SplitMix64& random, const ClusterSe
 /// Nodes report when something happens, however long nothing does.
 ClusterSettings ActorRun::settings_with_clock(ClusterSettings settings) const {
   settings.lease_ms = kLease_ms;
+  settings.preempts_for_min = in_seconds_;
   settings.wall_clock = [now_ms = now_ms_] {
     return WallTime{kBegan.microseconds + *now_ms * 1000};
   };

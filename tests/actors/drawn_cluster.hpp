@@ -54,7 +54,7 @@ struct ScenarioShape {
 };
 
 /// Something may follow because a second has passed: nodes report in each, and all else happens in
-/// whole ones.
+/// whole ones. Elsewhere tasks within a min preempt nobody.
 [[nodiscard]] bool lives_in_seconds(const std::vector<JobSpec>& jobs);
 
 [[nodiscard]] Scenario draw_scenario(const ScenarioShape& shape, SplitMix64& random);

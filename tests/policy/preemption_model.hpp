@@ -175,6 +175,22 @@ class PreemptionModel {
       if (task.grant.tenant == tenant && !task.told_to_end) held += task.grant.demand;
     return held;
   }
+  /// Its tenant's, or its group's, of some resource that the task asks for.
+  [[nodiscard]] bool is_below_a_min(const Job& claimant) const {
+    const ResourceVector of_tenant = held(claimant.tenant);
+    const TenantTerms& terms = terms_.at(claimant.tenant);
+    ResourceVector of_group;
+    if (terms.place)
+      for (const auto& [id, other] : terms_)
+        if (other.place && other.place->group == terms.place->group) of_group += held(id);
+    for (std::size_t r = 0; r < kMaxResources; ++r) {
+      if (claimant.demand[r] == 0) continue;
+      if (of_tenant[r] < terms.min[r]) return true;
+      const auto group = terms.place ? groups_.find(terms.place->group) : groups_.end();
+      if (group != groups_.end() && of_group[r] < group->second.min[r].value_or(0)) return true;
+    }
+    return false;
+  }
   /// What must hold of each task that is preempted.
   void check(const Reclaim& reclaim) const {
     const Running& task = running_.at(reclaim.task);
@@ -184,10 +200,11 @@ class PreemptionModel {
     REQUIRE(task.node == reclaim.node);
     REQUIRE_FALSE(task.told_to_end);
     REQUIRE(job.preemption.is_preemptible);
-    REQUIRE(claimant.preemption.preempts);
     REQUIRE(claimant.tenant == reclaim.claimant);
     REQUIRE(claimant.tenant != job.tenant);
-    REQUIRE(job.preemption.priority < claimant.preemption.priority);
+    const bool by_its_word =
+        claimant.preemption.preempts && job.preemption.priority < claimant.preemption.priority;
+    REQUIRE((by_its_word || is_below_a_min(claimant)));
     REQUIRE(now_ms_ - task.since_ms >= kWhile_ms);
     const ResourceVector quota = cycle.tenant(job.tenant).quota;
     const ResourceVector before = held(job.tenant);

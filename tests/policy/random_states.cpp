@@ -14,8 +14,8 @@ Seen& Seen::operator+=(const Seen& other) {
        {&Seen::granted, &Seen::grown, &Seen::gangs, &Seen::sharing_gangs, &Seen::grown_shares,
         &Seen::named_devices, &Seen::chosen, &Seen::waiting, &Seen::waiting_by_time,
         &Seen::guaranteed, &Seen::below_min, &Seen::at_plain_share, &Seen::preempted,
-        &Seen::preempted_of_min, &Seen::preempted_of_group, &Seen::preempted_below_max,
-        &Seen::before_closing, &Seen::too_long})
+        &Seen::preempted_for_min, &Seen::preempted_of_min, &Seen::preempted_of_group,
+        &Seen::preempted_below_max, &Seen::before_closing, &Seen::too_long})
     this->*count += other.*count;
   return *this;
 }
@@ -47,6 +47,7 @@ AllocatorSettings Cluster::random_settings() {
   if (settings.allocation == AllocationRule::drf) settings.accounting = Accounting::units;
   settings.growth = draw_.one_in(2) ? GrowthRule::qrea : GrowthRule::crea;
   settings.preempt_after_ms = kPreemptAfterMs;
+  settings.preempts_for_min = preempts_for_min_ = !draw_.one_in(4);
   counts_time_ = settings.accounting == Accounting::time;
   by_share_ = settings.allocation == AllocationRule::drf;
   return settings;

@@ -47,7 +47,8 @@ struct Seen {
   std::uint64_t at_plain_share = 0;   ///< tenants that may not borrow, and were not given more
   std::uint64_t preempted = 0;
   std::uint64_t preempted_of_min = 0;  ///< of tenants with a min
-  std::uint64_t before_closing = 0;    ///< grants on nodes that close
+  std::uint64_t preempted_for_min = 0;
+  std::uint64_t before_closing = 0;  ///< grants on nodes that close
   std::uint64_t too_long =
       0;  ///< tasks that had room on such a node, and not the time to run there
 
@@ -158,6 +159,7 @@ class Cluster {
   [[nodiscard]] bool may_be_preempted_in_some_order(const std::vector<Preempted>& tasks,
                                                     const ResourceVector& held) const;
   void check_reclaims(const std::vector<Reclaim>& reclaims);
+  [[nodiscard]] bool may_preempt_for_min(const Job& claimant, TenantId preempted) const;
   void check_min_of_group(GroupId group, const std::vector<Reclaim>& reclaims);
   void note_promise(JobId claimant, TenantId preempted);
   [[nodiscard]] bool is_promised_to_others(TenantId tenant) const;
@@ -166,6 +168,7 @@ class Cluster {
 
   Draw draw_;
   bool counts_time_ = false;
+  bool preempts_for_min_ = false;
   bool by_share_ = false;
   bool closes_nodes_ = false;
   bool ends_slowly_ = false;  ///< what is told to end does so some states later

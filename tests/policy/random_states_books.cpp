@@ -255,6 +255,31 @@ bool Cluster::may_be_preempted(const Preempted& task, const ResourceVector& held
   return is_beyond_quota;
 }
 
+/// While its tenant, or a group that the other is not in, holds less than its own min of all that
+/// the task asks for and there is a min of; beside what is ending.
+bool Cluster::may_preempt_for_min(const Job& claimant, TenantId preempted) const {
+  const auto is_below = [&](const auto& min, const std::function<bool(TenantId)>& is_one) {
+    ResourceVector held;
+    for (const auto& [task, running] : running_)
+      if (is_one(running.tenant) && !running.has_grown && !running.told_to_end)
+        held += running.demand;
+    bool asks = false;
+    for (std::size_t r = 0; r < kMaxResources; ++r) {
+      if (claimant.demand[r] == 0 || min(r) <= 0) continue;
+      if (held[r] >= min(r)) return false;
+      asks = true;
+    }
+    return asks;
+  };
+  const auto own = [&](std::size_t r) { return tenants_.at(claimant.tenant).min[r]; };
+  if (is_below(own, [&](TenantId tenant) { return tenant == claimant.tenant; })) return true;
+  return std::any_of(groups_.begin(), groups_.end(), [&](const auto& group) {
+    const auto min = [&](std::size_t r) { return group.second.min[r].value_or(0); };
+    const auto is_member = [&](TenantId tenant) { return is_in(tenant, group.first); };
+    return is_member(claimant.tenant) && !is_member(preempted) && is_below(min, is_member);
+  });
+}
+
 bool Cluster::may_be_preempted_in_some_order(const std::vector<Preempted>& tasks,
                                              const ResourceVector& held) const {
   if (tasks.empty()) return true;
@@ -278,10 +303,15 @@ void Cluster::check_reclaims(const std::vector<Reclaim>& reclaims) {
     const Job& claimant = jobs_.at(reclaim.claimant_job);
     REQUIRE(claimant.tenant == reclaim.claimant);
     REQUIRE(claimant.tenant != job.tenant);
-    REQUIRE(claimant.preemption.preempts);
     REQUIRE(job.preemption.is_preemptible);
     REQUIRE_FALSE(job.is_gang);
-    REQUIRE(job.preemption.priority < claimant.preemption.priority);
+    const bool by_its_word =
+        claimant.preemption.preempts && job.preemption.priority < claimant.preemption.priority;
+    if (!by_its_word) {
+      REQUIRE(preempts_for_min_);
+      REQUIRE(may_preempt_for_min(claimant, job.tenant));
+      ++seen_.preempted_for_min;
+    }
     REQUIRE(now_ms_ - task.since_ms >= kPreemptAfterMs);
     preempted[job.tenant].push_back({&job, &claimant});
     note_promise(reclaim.claimant_job, job.tenant);

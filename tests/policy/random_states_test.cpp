@@ -36,6 +36,7 @@ TEST_CASE(
   CHECK(seen.at_plain_share > states / 40);
   CHECK(seen.preempted > states / 2000);
   CHECK(seen.preempted_of_min > states / 12000);
+  CHECK(seen.preempted_for_min > states / 8000);
   CHECK(seen.preempted_of_group > 0);
   CHECK(seen.preempted_below_max > 0);
   CHECK(seen.before_closing > states / 20);

@@ -371,6 +371,17 @@ TEST_CASE("debts have a cap and a half-life where time is counted", "[unit][daem
              Catch::StartsWith("caps and half-lives are of ledgers that count time"));
 }
 
+TEST_CASE("whether tasks within a min preempt is the coordinator's to say",
+          "[unit][daemon_config]") {
+  CoordinatorConfig config;
+  REQUIRE_FALSE(read_config("preempt_after: 1s\n", "c.yaml", config));
+  CHECK(config.preempts_for_min);
+  REQUIRE_FALSE(read_config("preempt_for_min: false\n", "c.yaml", config));
+  CHECK_FALSE(config.preempts_for_min);
+  CHECK(details(read_config("preempt_for_min: never\n", "c.yaml", config)).field ==
+        "preempt_for_min");
+}
+
 TEST_CASE("plans go by limits or by history where time is counted", "[unit][daemon_config]") {
   CoordinatorConfig config;
   REQUIRE_FALSE(read_config("predict: history\n", "c.yaml", config));

@@ -245,6 +245,7 @@ TEST_CASE("a simulation file says what preempts what", "[unit][sim-file][preempt
       parse_sim_file(text("priority: -1\n      preemptible: false", "name: sequence"), "s.yaml");
   REQUIRE(spared);
   CHECK(spared->policy.preempt_after_ms == 30'000);
+  CHECK(spared->policy.preempts_for_min);
   CHECK_FALSE(has_preempting_jobs(*spared));
   for (const auto& job : draw_workload(*spared, 1).jobs)
     CHECK(job.preemption == PreemptionTerms{.priority = -1});
@@ -252,6 +253,14 @@ TEST_CASE("a simulation file says what preempts what", "[unit][sim-file][preempt
              Catch::StartsWith("workload.generators[0].priority: 'nine' is not"));
   CHECK_THAT(refusal_of(text("preempt: true", "name: easy, preempt_after: 10s")),
              Catch::StartsWith("policy.preempt_after: is for policy sequence with accounting"));
+  const auto patient =
+      parse_sim_file(text("priority: -1", "name: sequence, preempt_for_min: false"), "s.yaml");
+  REQUIRE(patient);
+  CHECK_FALSE(patient->policy.preempts_for_min);
+  CHECK_THAT(refusal_of(text("priority: 1", "name: fifo, preempt_for_min: true")),
+             Catch::StartsWith("policy.preempt_for_min: is for policy sequence with accounting"));
+  CHECK_THAT(refusal_of(text("priority: 1", "name: sequence, preempt_for_min: 1")),
+             Catch::StartsWith("policy.preempt_for_min: "));
   CHECK_THAT(refusal_of(text("preempt: true", "name: sequence, preempt_after: soon")),
              Catch::StartsWith("policy.preempt_after: 'soon' is not a duration"));
 }

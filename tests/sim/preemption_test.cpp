@@ -79,12 +79,14 @@ RandomCase urgent_case(std::uint64_t seed, int jobs) {
 }
 
 /// Tasks of other tenants that might preempt it.
-std::size_t tasks_above(const Workload& workload, const Job& job) {
+std::size_t tasks_above(const RandomCase& made, const Job& job) {
   std::size_t tasks = 0;
-  for (const Job& other : workload.jobs)
-    if (other.preemption.preempts && other.tenant != job.tenant &&
-        other.preemption.priority > job.preemption.priority)
-      tasks += other.tasks;
+  for (const Job& other : made.workload.jobs) {
+    const bool by_its_word =
+        other.preemption.preempts && other.preemption.priority > job.preemption.priority;
+    const bool may_be_for_min = !made.cluster.tenants[other.tenant].terms.min.is_zero();
+    if (other.tenant != job.tenant && (by_its_word || may_be_for_min)) tasks += other.tasks;
+  }
   return tasks;
 }
 
@@ -309,7 +311,7 @@ TEST_CASE("whatever is preempted, all work is done, no min is broken, and nets a
         const Job& job = made.workload.jobs[preempted.task.job];
         CHECK_FALSE(job.is_gang);
         CHECK(job.preemption.is_preemptible);
-        CHECK(++times[preempted.task] <= tasks_above(made.workload, job));
+        CHECK(++times[preempted.task] <= tasks_above(made, job));
         of_elastic += shares_work(job) ? 1 : 0;
       }
       taken += books.taken.size();
@@ -352,8 +354,8 @@ TEST_CASE("the report says what was preempted, what was lost, and who did not wa
   REQUIRE(run->preemption);
   CHECK(run->preemption->tasks == 2);
   CHECK(run->preemption->lost_unit_s == 40);
-  CHECK(run->preemption->urgent.jobs == 1);
-  CHECK(run->preemption->urgent.mean_wait_s == 5);
+  CHECK(run->preemption->urgent->jobs == 1);
+  CHECK(run->preemption->urgent->mean_wait_s == 5);
   CHECK(run->tenants[0].preempted_tasks == 2);
   CHECK(run->tenants[0].lost_unit_s == 40);
   CHECK(run->tenants[0].killed_tasks == 0);
@@ -369,7 +371,7 @@ TEST_CASE("the report says what was preempted, what was lost, and who did not wa
   const auto patient = run_once(scenario, 1);
   REQUIRE(patient);
   CHECK(patient->preemption->tasks == 0);
-  CHECK(patient->preemption->urgent.mean_wait_s == 80);
+  CHECK(patient->preemption->urgent->mean_wait_s == 80);
   CHECK(notes_on(scenario, {{"fifo", {*patient}}}) ==
         std::vector<std::string>{"jobs do not preempt under fifo: they wait as any other"});
 
@@ -379,6 +381,18 @@ TEST_CASE("the report says what was preempted, what was lost, and who did not wa
   REQUIRE(peaceful);
   CHECK_FALSE(peaceful->preemption);
   CHECK_FALSE(run_json(scenario.cluster, *peaceful).contains("preempted_tasks"));
+
+  scenario.cluster.tenants[1].terms.min[0] = 1000;
+  for (const bool for_min : {true, false}) {
+    scenario.policy.preempts_for_min = for_min;
+    const auto guarded = run_once(scenario, 1);
+    REQUIRE(guarded);
+    CHECK(guarded->preemption.has_value() == for_min);
+    CHECK(guarded->tenants[0].preempted_tasks == (for_min ? 1 : 0));
+    const auto guarded_json = run_json(scenario.cluster, *guarded);
+    CHECK(guarded_json.contains("preempted_tasks") == for_min);
+    CHECK_FALSE(guarded_json.contains("urgent_max_wait_s"));
+  }
 }
 
 }  // namespace fairwater::sim

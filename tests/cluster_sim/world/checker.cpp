@@ -137,6 +137,12 @@ void Checker::apply(const JournalRecord& record) {
     stage_.broken("record {} ({}) has format {}, and a coordinator knows formats up to {}",
                   record.number, kind_of(record.body), format_of(record.body), known_format);
   record_us_ = record.time.microseconds;
+  const std::int64_t now_us = stage_.time.now_us();
+  if (now_us - read_at_us_ > kSilence_us) {
+    waited_from_us_ = read_at_us_;
+    waited_until_us_ = now_us;
+  }
+  read_at_us_ = now_us;
   usage_.take(record);
   stage_.log.line("journal {} {}", record.number, kind_of(record.body));
   if (std::holds_alternative<TenantRemoved>(record.body) ||

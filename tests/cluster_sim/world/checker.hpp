@@ -190,6 +190,11 @@ class Checker {
   std::map<TaskId, std::uint32_t> given_back_;  ///< the attempt that ended because it was reclaimed
   std::map<TaskId, Amount> least_memory_;       ///< of tasks that hit their limit
   std::int64_t record_us_ = 0;                  ///< of the record that is being read
+  /// Nothing is read for so long where the ledger waits for a majority.
+  static constexpr std::int64_t kSilence_us = 5 * kSecond;
+  std::int64_t read_at_us_ = 0;       ///< it, by the world's clock
+  std::int64_t waited_from_us_ = 0;   ///< the last silence
+  std::int64_t waited_until_us_ = 0;  ///< its end
   std::set<JobId> accepted_;
   std::map<std::pair<TenantId, std::string>, JobId> requested_;
   std::set<JobId> cancels_;

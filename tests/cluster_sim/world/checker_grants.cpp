@@ -82,12 +82,18 @@ void Checker::check_placement(const RunningTask& granted) {
 
 void Checker::check_planned_drain(const RunningTask& granted) {
   const NodeModel& node = nodes_[granted.node];
-  const std::int64_t known_us = stage_.time.now_us() - node.drain_seen_at_us;
+  // The record may have waited for etcd, and before it had its time: what was known is what was so
+  // when it was decided, which may be when the last silence began.
+  const std::int64_t now_us = stage_.time.now_us();
+  const std::int64_t wall_us = stage_.time.wall_time().microseconds;
+  const bool has_waited = now_us - waited_until_us_ < kChangeSettles_us;
+  const std::int64_t waited_us =
+      std::max(has_waited ? now_us - waited_from_us_ : 0, wall_us - std::min(record_us_, wall_us));
+  const std::int64_t decided_us = wall_us - waited_us;
+  const std::int64_t known_us = now_us - node.drain_seen_at_us - waited_us;
   if (node.drain_begins_us == 0 || known_us < kChangeSettles_us) return;
   const std::int64_t limit_us = jobs_[granted.task.job].limit_us;
-  // The record may have waited for etcd. The leader's clock may have lost a percent since it looked
-  // at its date, and that be ahead.
-  const std::int64_t decided_us = std::min(record_us_, stage_.time.wall_time().microseconds);
+  // The leader's clock may have lost a percent since it looked at its date, and that be ahead.
   const std::int64_t ends_us = decided_us + limit_us - kMostApart_us - known_us / 50;
   if (limit_us == 0 || ends_us > node.drain_begins_us)
     stage_.broken("task {} with a limit of {} ms was granted to {}, which drains in {} ms",

@@ -17,7 +17,8 @@ DealingRules::DealingRules(Chance& chance)
     : allocation(chance.percent(20) ? AllocationRule::drf : AllocationRule::sequence),
       growth(static_cast<GrowthRule>(chance.percent(50) ? 0 : chance.below(4))),
       predict(chance.percent(30) ? Predict::history : Predict::limits),
-      preempt_after_ms(chance.percent(50) ? 30'000 : chance.between(0, 20'000)) {}
+      preempt_after_ms(chance.percent(50) ? 30'000 : chance.between(0, 20'000)),
+      preempts_for_min(chance.percent(80)) {}
 
 CoordinatorTerms::CoordinatorTerms(Chance& chance)
     : rules(chance), may_change_rules(chance.percent(30)) {
@@ -89,6 +90,7 @@ ClusterSettings Coordinator::settings() const {
   settings.allocation = rules.allocation;
   settings.growth = rules.growth;
   settings.preempt_after_ms = rules.preempt_after_ms;
+  settings.preempts_for_min = rules.preempts_for_min;
   // By dominant shares nobody lends, and no places in time are given.
   if (rules.allocation == AllocationRule::sequence) {
     settings.debts = terms_.debts;

@@ -29,6 +29,7 @@ struct DealingRules {
   GrowthRule growth = GrowthRule::qrea;
   Predict predict = Predict::limits;
   std::int64_t preempt_after_ms = 30'000;
+  bool preempts_for_min = true;
 };
 
 /// What the coordinators of a run are told, all the same.
