@@ -119,6 +119,10 @@ bool PlaceByTime::is_deferred(TenantState& tenant, const WindowRange& entry) {
   return deal_.tasks.standing(tenant, entry) == Standing::at_quota && may_be();
 }
 
+LedgerMs PlaceByTime::counts_late_from_ms(TenantState& tenant, const WindowRange& entry) {
+  return is_deferred(tenant, entry) ? deferred_until_ms(tenant, entry) : entry.late_from_ms;
+}
+
 /// Tenants are to be looked at in ranked order: what is asked of placement rules hangs on what was
 /// found before.
 void PlaceByTime::look_for_late(TenantState& tenant, std::optional<Late>& first) {

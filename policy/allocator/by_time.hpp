@@ -9,10 +9,10 @@
 // holds what. After that it is firm, and comes before all that is not so late; but of a tenant that
 // is at its mark one at a time, since a long queue is no reason to have more: the next when it has
 // been deferred for as long again since that started, and behind the longest late, which goes alone
-// for as long as it was deferred. Gangs are not deferred: their plans are of many nodes. What a
-// tenant that may not borrow has at its mark waits however late it is. Then tenants in turns. Those
-// below their marks (policy/allocator/time_marks.hpp) come before the others. Among them comes
-// first who, with its next task, would have least of what belongs to it:
+// for as long as it was deferred. What a tenant that may not borrow has at its mark waits however
+// late it is. Then tenants in turns. Those below their marks (policy/allocator/time_marks.hpp) come
+// before the others. Among them comes first who, with its next task, would have least of what
+// belongs to it:
 //   (held + cost + (cost * expected time - net) / memory) / part,
 // where memory is how long the next tasks of all these take on average, and in groups siblings have
 // the part of those that wait for nothing (policy/allocator/group_turns.hpp). So what it is owed
@@ -49,8 +49,9 @@
 // a place each. The others keep theirs elsewhere, or are given one by a later deal.
 //
 // A gang (policy/allocator/gangs.hpp) has its turn as one task of all its tasks' size, and its plan
-// is its place: late, on each node that it may use. With the start of a gang the deal ends: its
-// other nodes come first, then this one again.
+// is its place: late, on each node that it may use. It is deferred as a task is, and until it is
+// firm its plan counts as one that is not late. With the start of a gang the deal ends: its other
+// nodes come first, then this one again.
 //
 // A node that closes (Allocator::close_node_from) takes, and keeps room for, only what has run by
 // its limit before it does: no place of the others is there, and no late task keeps it.
@@ -141,6 +142,8 @@ class PlaceByTime {
   [[nodiscard]] LedgerMs deferred_until_ms(const TenantState& tenant,
                                            const WindowRange& entry) const;
   [[nodiscard]] bool is_deferred(TenantState& tenant, const WindowRange& entry);
+  /// Of one that is deferred, when it is firm.
+  [[nodiscard]] LedgerMs counts_late_from_ms(TenantState& tenant, const WindowRange& entry);
   void find_candidates();
   void add_candidate(TenantState& tenant, Expected& expected);
   void place_in_turns();
@@ -169,7 +172,7 @@ class PlaceByTime {
   bool keep_room(TenantState& tenant, const WindowRange& entry, bool has_claim);
   /// Whether the gang, which has a plan, could have tasks here, too.
   [[nodiscard]] bool may_use_node(const TenantState& tenant, const WindowRange& gang) const;
-  void keep_gang_room(const TenantState& tenant, const WindowRange& gang, bool has_claim);
+  void keep_gang_room(TenantState& tenant, const WindowRange& gang, bool has_claim);
   /// Places so far count for nothing.
   void forget_places();
   ClaimantIndex take_part(TenantState& tenant, std::uint32_t range, GrantStep step);

@@ -74,9 +74,7 @@ bool PlaceByTime::keep_room(TenantState& tenant, const WindowRange& entry, bool 
   if (!has_place && state.somewhere_has_room(tenant, task)) return true;
   if (!has_place || kept->node != node.id) {
     if (has_place) tenant.kept.erase(kept);
-    const LedgerMs late_from_ms =
-        is_deferred(tenant, entry) ? deferred_until_ms(tenant, entry) : entry.late_from_ms;
-    tenant.kept.push_back({task.job, node.id, from_ms, late_from_ms});
+    tenant.kept.push_back({task.job, node.id, from_ms, counts_late_from_ms(tenant, entry)});
     node.places_of.push_back(tenant.rank.slot);
   }
   if (shares && from_ms != kNever)
@@ -91,10 +89,10 @@ bool PlaceByTime::keep_room(TenantState& tenant, const WindowRange& entry, bool 
 }
 
 /// By its plan, which is of several nodes, or of others.
-void PlaceByTime::keep_gang_room(const TenantState& tenant, const WindowRange& gang,
-                                 bool has_claim) {
+void PlaceByTime::keep_gang_room(TenantState& tenant, const WindowRange& gang, bool has_claim) {
   AllocatorState& state = deal_.state;
-  const GangPlan* plan = gang_plan(state, tenant, gang, predict_, has_claim);
+  const PlanTerms terms{predict_, counts_late_from_ms(tenant, gang), has_claim};
+  const GangPlan* plan = gang_plan(state, tenant, gang, terms);
   if (plan == nullptr) return;
   const std::uint32_t tasks = state.tasks_kept_on(*deal_.node, gang.range.job);
   if (tasks == 0) return;

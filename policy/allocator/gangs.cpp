@@ -164,8 +164,8 @@ bool is_time_to_keep(const AllocatorState& state, const WindowRange& gang) {
   return turn % 2 == 0;
 }
 
-bool is_late(const AllocatorState& state, const WindowRange& gang) {
-  return gang.late_from_ms <= state.now_ms();
+bool is_late(const AllocatorState& state, const PlanTerms& terms) {
+  return terms.late_from_ms <= state.now_ms();
 }
 
 /// What a node is expected to have beside the plans of others.
@@ -176,17 +176,17 @@ struct Plannable {
 };
 
 std::vector<Plannable> plannable(const AllocatorState& state, const WindowRange& gang,
-                                 Predict predict) {
-  const LedgerMs late_by_ms = is_late(state, gang) ? gang.late_from_ms : kNever;
+                                 const PlanTerms& terms) {
+  const LedgerMs late_by_ms = is_late(state, terms) ? terms.late_from_ms : kNever;
   std::vector<Plannable> nodes;
   for (const auto& [id, node] : state.nodes()) {
     if (!is_allowed(state, gang, node) || tasks_that_fit(gang, node.capacity) == 0) continue;
     std::vector<ExpectedGpus> gpus;
     if (state.takes_shares(gang.range.demand)) {
-      gpus = expected_gpus(state, node, gang.range.job, predict, {late_by_ms, true});
+      gpus = expected_gpus(state, node, gang.range.job, terms.predict, {late_by_ms, true});
       if (gpus.empty()) continue;
     }
-    if (auto profile = room_beside_gangs(state, node, gang.range.job, predict, late_by_ms))
+    if (auto profile = room_beside_gangs(state, node, gang.range.job, terms.predict, late_by_ms))
       nodes.push_back({&node, std::move(*profile), std::move(gpus)});
   }
   return nodes;
@@ -244,12 +244,13 @@ std::vector<NodeChoice> nodes_to_keep(const AllocatorState& state, const WindowR
 }
 
 GangPlan make_plan(const AllocatorState& state, const TenantState& tenant, const WindowRange& gang,
-                   Predict predict, bool may_keep_all) {
-  GangPlan plan{tenant.rank.slot, gang.range.job, kNever, gang.late_from_ms, {}, predict};
-  const std::vector<Plannable> nodes = plannable(state, gang, predict);
+                   const PlanTerms& terms) {
+  GangPlan plan{tenant.rank.slot, gang.range.job, kNever, terms.late_from_ms, {}, terms.predict};
+  const std::vector<Plannable> nodes = plannable(state, gang, terms);
   std::vector<std::vector<PossibleTasks>> possible;
   possible.reserve(nodes.size());
-  for (const Plannable& node : nodes) possible.push_back(possible_on(state, node, gang, predict));
+  for (const Plannable& node : nodes)
+    possible.push_back(possible_on(state, node, gang, terms.predict));
   if (const auto from_ms = first_moment(gang.starts_at_once, possible)) {
     plan.from_ms = *from_ms;
     std::vector<NodeChoice> choices;
@@ -259,7 +260,7 @@ GangPlan make_plan(const AllocatorState& state, const TenantState& tenant, const
     }
     plan.shares = choose(gang, std::move(choices));
     keep_gpus(state, gang, nodes, plan);
-  } else if (may_keep_all && is_time_to_keep(state, gang)) {
+  } else if (terms.may_keep_all && is_time_to_keep(state, gang)) {
     plan.shares = choose(gang, nodes_to_keep(state, gang));
   }
   return plan;
@@ -312,11 +313,11 @@ std::optional<std::vector<GangShare>> gang_start(AllocatorState& state, const Te
 }
 
 const GangPlan* gang_plan(AllocatorState& state, const TenantState& tenant, const WindowRange& gang,
-                          Predict predict, bool may_keep_all) {
+                          const PlanTerms& terms) {
   const GangPlan* known = state.gang_plan_of(tenant.rank.slot, gang.range.job);
-  const std::size_t most = is_late(state, gang) ? kMostWithLate : kMostPlans;
+  const std::size_t most = is_late(state, terms) ? kMostWithLate : kMostPlans;
   if (known == nullptr && state.gang_plans().size() < most)
-    known = &state.add_gang_plan(make_plan(state, tenant, gang, predict, may_keep_all));
+    known = &state.add_gang_plan(make_plan(state, tenant, gang, terms));
   return known == nullptr || known->shares.empty() ? nullptr : known;
 }
 

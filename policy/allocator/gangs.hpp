@@ -66,12 +66,17 @@ enum class OtherPlaces : std::uint8_t {
                                                                const RoomHere& here,
                                                                Predict predict, OtherPlaces places);
 
+/// How a gang's plan is made.
+struct PlanTerms {
+  Predict predict = Predict::limits;
+  LedgerMs late_from_ms = kNever;  ///< of the gang; of one that is deferred, when it is firm
+  bool may_keep_all = false;       ///< it has a claim
+};
+
 /// The gang's plan, made where there is none yet. Null: there is no moment, or what it could use is
-/// kept for others. `may_keep_all`: it has a claim. O((nodes + tasks that run) * log) when it is
-/// made.
+/// kept for others. O((nodes + tasks that run) * log) when it is made.
 [[nodiscard]] const GangPlan* gang_plan(AllocatorState& state, const TenantState& tenant,
-                                        const WindowRange& gang, Predict predict,
-                                        bool may_keep_all);
+                                        const WindowRange& gang, const PlanTerms& terms);
 
 /// For how many of its tasks there is room on the nodes that it may use, at most all of them each.
 struct GangRoom {

@@ -22,7 +22,7 @@ bool put_in(RankedList& list, const RankKey& key, bool member) {
 /// Between being late and being firm, see policy/allocator/by_time.hpp.
 LedgerMs deferral_ms(const WaitingRange& range, const AllocatorSettings& settings) {
   LedgerMs deferral_ms = 0;
-  if (range.is_gang || settings.deferral_patiences == 0) return 0;
+  if (settings.deferral_patiences == 0) return 0;
   return __builtin_mul_overflow(range.patience_ms, settings.deferral_patiences, &deferral_ms)
              ? kNever
              : deferral_ms;

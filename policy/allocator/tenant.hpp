@@ -59,7 +59,7 @@ struct GangPlan {
   std::uint32_t tenant_slot = 0;
   JobId job;
   LedgerMs from_ms = kNever;
-  LedgerMs late_from_ms = kNever;  ///< of the gang, see WindowRange
+  LedgerMs late_from_ms = kNever;  ///< of the gang; of one that is deferred, when it is firm
   std::vector<GangShare> shares;
   Predict predict = Predict::limits;  ///< by which others must end before
 };

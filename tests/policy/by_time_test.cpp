@@ -248,31 +248,52 @@ TEST_CASE("a late task that has room nowhere keeps its tenant's others back for 
   CHECK(cluster.started_ms(late) == 50_s);
 }
 
-TEST_CASE("a late gang is deferred by nothing else of its tenant") {
-  Slots cluster = eight_slots({1, 1});
-  cluster.submit(kA, 1, task_of(4, 100_s));
-  cluster.submit(kB, 1, task_of(4, 50_s));
-  cluster.submit(kA, 1, impatient_task(9, 20_s, 1_s));
-  cluster.run_until(1);
-  TimedCluster::Task gang = impatient_task(2, 20_s, 10_s);
+TEST_CASE("a late gang of a tenant at its mark is deferred as a task is") {
+  const auto start_ms = [](LedgerMs patience_ms) {
+    Slots cluster = eight_slots({1, 1});
+    cluster.submit(kA, 1, task_of(4, 100_s));
+    cluster.submit(kB, 1, task_of(4, 50_s));
+    TimedCluster::Task gang = impatient_task(2, 20_s, patience_ms);
+    gang.is_gang = true;
+    const JobId late = cluster.submit(kA, 2, gang);
+    cluster.submit(kB, 1, task_of(4, 30_s));
+    cluster.run_until(120_s);
+    return cluster.started_ms(late);
+  };
+  CHECK(start_ms(60_s / (1 + kDeferralPatiences)) == 80_s);
+  CHECK(start_ms(45_s / (1 + kDeferralPatiences)) == 50_s);
+}
+
+TEST_CASE("the plan of a deferred gang takes nothing from what is late") {
+  Slots cluster = eight_slots({1, 1, 1});
+  cluster.submit(kA, 1, task_of(3, 100_s));
+  cluster.submit(kB, 1, task_of(5, 50_s));
+  // It is late first, but its tenant holds its part.
+  TimedCluster::Task gang = impatient_task(2, 60_s, 15_s);
   gang.is_gang = true;
-  const JobId late = cluster.submit(kA, 2, gang);
-  cluster.submit(kB, 1, task_of(4, 30_s));
-  cluster.run_until(120_s);
+  const JobId deferred = cluster.submit(kA, 2, gang);
+  const JobId late = cluster.submit(kC, 1, impatient_task(5, 30_s, 20_s));
+  cluster.run_until(200_s);
   CHECK(cluster.started_ms(late) == 50_s);
+  CHECK(cluster.started_ms(deferred) == 80_s);
 }
 
 TEST_CASE("a queue that has been late for long is no reason to hold more") {
-  const auto held_of_first = [](std::initializer_list<Weight> weights) {
+  const bool of_gangs = GENERATE(false, true);
+  const auto held_of_first = [of_gangs](std::initializer_list<Weight> weights) {
     Slots cluster = eight_slots(weights);
+    TimedCluster::Task task = impatient_task(1, 10_s, 20_s);
+    task.is_gang = of_gangs;
     for (const std::uint32_t tenant : cluster.tenants())
-      cluster.submit(tenant, 5000, impatient_task(1, 10_s, 20_s));
+      for (int job = 0; job < (of_gangs ? 2500 : 1); ++job)
+        cluster.submit(tenant, of_gangs ? 2 : 5000, task);
     cluster.run_until(1000_s);
     const std::int64_t before = cluster.held_total(kA);
     cluster.run_until(5000_s);
     return static_cast<double>(cluster.held_total(kA) - before) / static_cast<double>(4000_s);
   };
   CHECK(held_of_first({3, 1}) == Approx(6).margin(0.1));
+  if (of_gangs) return;
   // Less than a task is its part.
   CHECK(held_of_first({3, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2}) ==
         Approx(24.0 / 41).margin(0.1));

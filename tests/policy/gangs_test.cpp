@@ -235,8 +235,8 @@ TEST_CASE("a late gang starts within the limits of what runs, whatever comes") {
   for (std::uint32_t node = 1; node <= 3; ++node) cluster.node(node, slots(2));
   for (int i = 0; i < 6; ++i) (void)cluster.submit(kB, 1, task_of(1, (1 + i) * 1_s));
   TimedCluster::Task task = gang_of(1, 5_s);
-  task.patience_ms = 30_s;
-  // Its tenant holds its part and more, so it has no turn before it is late.
+  task.patience_ms = 30_s / (1 + kDeferralPatiences);
+  // Its tenant holds its part and more, so it has no turn before it is late, and is deferred.
   (void)cluster.submit(kA, 3, task_of(1, 3600_s));
   const JobId gang = cluster.submit(kA, 3, task);
   while (cluster.start_ms(gang) < 0 && cluster.now_ms() < 100_s) {
