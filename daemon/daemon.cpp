@@ -26,6 +26,7 @@
 #include "daemon/restore.hpp"
 #include "policy/core/check.hpp"
 #include "process/directory_place.hpp"
+#include "process/process_identity.hpp"
 #include "process/task_process.hpp"
 #include "rpc/addresses.hpp"
 #include "rpc/sockets.hpp"
@@ -158,6 +159,21 @@ void watch(const Actor& actor, const std::string& what, std::shared_ptr<bool> st
 
 }  // namespace
 
+namespace {
+
+std::shared_ptr<PatientClock> record_clock() {
+  const auto tell = [](Milliseconds ahead) {
+    spdlog::warn(
+        "the clock was set ahead by {}: nothing that is kept follows it before it has stood so "
+        "for an hour",
+        format_duration_ms(ahead.count()));
+  };
+  return std::make_shared<PatientClock>(PatientClock::Sources{wall_time_now, boottime_ms, tell},
+                                        kRecordPatience);
+}
+
+}  // namespace
+
 Expected<OpenedLedger> open_ledger(const CoordinatorConfig& config, bool init,
                                    JournalStore* store) {
   if (auto failed = prepare_directory(config, init)) return failed;
@@ -166,6 +182,9 @@ Expected<OpenedLedger> open_ledger(const CoordinatorConfig& config, bool init,
   options.create = init;
   options.store = store;
   options.version = std::string(kVersion);
+  const auto clock = record_clock();
+  options.clock = [clock] { return clock->now(); };
+  options.running_ms = boottime_ms;
   auto ledger = Ledger::open(options);
   if (!ledger) return ledger.error();
   const std::string key_file = config.data + "/" + kCoordinatorKeyFile;
@@ -185,7 +204,7 @@ Expected<OpenedLedger> open_ledger(const CoordinatorConfig& config, bool init,
     if (auto failed = mark_place(config.data)) return failed;
   }
   if (auto wrong = check_against((*ledger)->cluster(), config)) return wrong;
-  return OpenedLedger{std::move(*ledger), std::make_shared<const CoordinatorKey>(*key)};
+  return OpenedLedger{std::move(*ledger), std::make_shared<const CoordinatorKey>(*key), clock};
 }
 
 ServerOptions server_options(const CoordinatorConfig& config, const ConnectionLimits& limits,
@@ -221,6 +240,7 @@ Expected<ClusterSettings> cluster_settings(const CoordinatorConfig& config,
   settings.grace_ms = config.grace_ms;
   settings.heartbeat_interval_ms = config.heartbeat_interval_ms;
   settings.version = std::string(kVersion);
+  settings.wall_clock = [clock = opened.clock] { return clock->now(); };
   settings.gang_secret = opened.key->secret_for("gangs");
   const auto debts = terms_of(config.debts, measure_of(opened.ledger->cluster()));
   if (!debts) return debts.error();
@@ -256,6 +276,9 @@ Expected<std::unique_ptr<CoordinatorProcess>> CoordinatorProcess::start_on(
     const Standing& standing, std::function<void(const caf::error&)> on_fatal) {
   const auto limits = connection_limits(config, descriptor_limit());
   if (!limits) return limits.error();
+  // A clock that is behind the ledger was not right.
+  if (const auto newest = opened.ledger->record(opened.ledger->last_number()))
+    opened.clock->is_past(newest->time);
   if (auto failed = change_accounting(*opened.ledger, config)) return failed;
   auto settings = cluster_settings(config, opened);
   if (!settings) return settings.error();

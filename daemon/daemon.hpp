@@ -15,6 +15,7 @@
 #include "daemon/connection_limits.hpp"
 #include "daemon/task_isolation.hpp"
 #include "gateway/server.hpp"
+#include "model/patient_clock.hpp"
 #include "rpc/agent/agent_client.hpp"
 
 namespace fairwater::inline daemon {
@@ -67,6 +68,7 @@ class DaemonActorConfig : public caf::actor_system_config {
 struct OpenedLedger {
   std::shared_ptr<Ledger> ledger;
   std::shared_ptr<const CoordinatorKey> key;
+  std::shared_ptr<PatientClock> clock;  ///< of its records
 };
 /// `init`: create the data directory, with its tokens. `store`: where several coordinators agree,
 /// or null.

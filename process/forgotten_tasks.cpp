@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "process/process_identity.hpp"
+
 namespace fairwater::inline process {
 namespace {
 
@@ -37,7 +39,8 @@ TenantId tenant_of(const AttemptRecord& record) {
 }  // namespace
 
 Expected<std::unique_ptr<ForgottenTasks>> ForgottenTasks::open(std::filesystem::path host_directory,
-                                                               LogRetention retention) {
+                                                               LogRetention retention,
+                                                               std::function<WallTime()> wall) {
   const auto tasks = AttemptFile::list(host_directory);
   if (!tasks) return tasks.error();
   std::vector<std::pair<TenantId, Entry>> found;
@@ -50,14 +53,19 @@ Expected<std::unique_ptr<ForgottenTasks>> ForgottenTasks::open(std::filesystem::
   }
   std::ranges::sort(found, {},
                     [](const auto& one) { return one.second.forgotten_at.microseconds; });
-  auto forgotten = std::make_unique<ForgottenTasks>(std::move(host_directory), retention);
+  const WallTime newest = found.empty() ? WallTime{} : found.back().second.forgotten_at;
+  auto forgotten = std::make_unique<ForgottenTasks>(std::move(host_directory), retention,
+                                                    std::move(wall), newest);
   for (const auto& [tenant, entry] : found) forgotten->keep(tenant, entry);
   forgotten->expire();
   return forgotten;
 }
 
-ForgottenTasks::ForgottenTasks(std::filesystem::path host_directory, LogRetention retention)
-    : host_directory_(std::move(host_directory)), retention_(retention) {}
+ForgottenTasks::ForgottenTasks(std::filesystem::path host_directory, LogRetention retention,
+                               std::function<WallTime()> wall, WallTime newest)
+    : host_directory_(std::move(host_directory)),
+      retention_(retention),
+      clock_({std::move(wall), boottime_ms}, kRemovalPatience, newest) {}
 
 void ForgottenTasks::add(const AttemptFile& file) {
   if (contains(file.task())) return;
@@ -65,7 +73,7 @@ void ForgottenTasks::add(const AttemptFile& file) {
   // file was removed before.
   const auto record = file.read();
   if (!record || file.append_forgotten()) return;
-  keep(tenant_of(*record), {file.task(), bytes_on_disk(file), wall_time_now()});
+  keep(tenant_of(*record), {file.task(), bytes_on_disk(file), clock_.now()});
   expire();
 }
 
@@ -78,7 +86,7 @@ void ForgottenTasks::keep(TenantId tenant, const Entry& entry) {
 }
 
 void ForgottenTasks::expire() {
-  const std::int64_t too_old_us = wall_time_now().microseconds - retention_.age_ms * 1000;
+  const std::int64_t too_old_us = clock_.now().microseconds - retention_.age_ms * 1000;
   for (auto& [tenant, logs] : tenants_)
     while (!logs.oldest_first.empty() &&
            logs.oldest_first.front().forgotten_at.microseconds < too_old_us)

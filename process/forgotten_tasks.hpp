@@ -7,10 +7,12 @@
 #include <cstdint>
 #include <deque>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
 
+#include "model/patient_clock.hpp"
 #include "process/attempt_file.hpp"
 #include "process/removal_thread.hpp"
 
@@ -30,8 +32,10 @@ class ForgottenTasks {
   /// Takes over what an earlier host forgot, oldest first by the time it was forgotten.
   /// O(attempts log attempts).
   [[nodiscard]] static Expected<std::unique_ptr<ForgottenTasks>> open(
-      std::filesystem::path host_directory, LogRetention retention);
-  ForgottenTasks(std::filesystem::path host_directory, LogRetention retention);
+      std::filesystem::path host_directory, LogRetention retention, std::function<WallTime()> wall);
+  /// `newest`: when the last of those was forgotten that it is to keep.
+  ForgottenTasks(std::filesystem::path host_directory, LogRetention retention,
+                 std::function<WallTime()> wall, WallTime newest);
 
   /// O(log n). True until its removal is due.
   [[nodiscard]] bool contains(const TaskKey& task) const { return known_.contains(task); }
@@ -57,6 +61,7 @@ class ForgottenTasks {
 
   std::filesystem::path host_directory_;
   LogRetention retention_;
+  PatientClock clock_;
   std::map<TenantId, TenantLogs> tenants_;
   std::set<TaskKey> known_;
   std::atomic<std::uint64_t> bytes_in_removal_ = 0;

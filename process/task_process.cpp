@@ -484,7 +484,8 @@ Expected<std::unique_ptr<TaskHost>> TaskHost::open(TaskHostOptions options) {
   const bool is_first_of_boot = !Lease::exists(options.directory);
   auto lease = Lease::open(options.directory);
   if (!lease) return lease.error();
-  auto forgotten = ForgottenTasks::open(options.directory, options.log_retention);
+  auto forgotten =
+      ForgottenTasks::open(options.directory, options.log_retention, options.wall_clock);
   if (!forgotten) return forgotten.error();
   auto impl = std::make_unique<Impl>(std::move(options), std::move(*work), std::move(*cgroups),
                                      std::move(*lease), std::move(*forgotten));

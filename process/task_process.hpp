@@ -36,6 +36,7 @@ struct TaskHostOptions {
   std::uint64_t log_limit_bytes = 16ull << 20;  ///< per stream; the rest is drained and marked
   LimitMethod limits = LimitMethod::rlimit;
   LogRetention log_retention;
+  std::function<WallTime()> wall_clock = wall_time_now;  ///< by which logs grow old
   NamedDevices devices;      ///< of this node: what tasks take of them they get by id, none twice
   bool cpusets = false;      ///< tasks are held to processors by control group; `limits` is
                              ///< cgroup_v1 then

@@ -146,6 +146,9 @@ caf::error Ledger::Impl::start() {
   if (!file) return file.error();
   high_water_ = std::move(*file);
   marked_ = meta.last_number;
+  if (options_.running_ms)
+    history_clock_.emplace(PatientClock::Sources{options_.clock, options_.running_ms},
+                           kRemovalPatience, newest_time_);
   housekeeper_ = std::make_unique<Housekeeper>(space_);
   return {};
 }
@@ -421,7 +424,7 @@ Expected<HistoryReport> Ledger::cut_history(const HistoryLimits& limits) {
   auto report = guard_storage(impl_->directory(), [&]() -> Expected<HistoryReport> {
     const LedgerMeta meta = impl_->meta();
     return impl_->history().cut({meta.checkpoint, meta.checkpoint_hash.value_or(Hash{})}, limits,
-                                impl_->options().clock());
+                                impl_->history_time());
   });
   if (!report) history_failed(report.error());
   return report;

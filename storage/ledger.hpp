@@ -36,6 +36,9 @@ struct LedgerOptions {
   /// Below this much free space appends are refused with `disk_full` before anything is written.
   std::uint64_t min_free_bytes = 64ull << 20;
   std::function<WallTime()> clock = wall_time_now;
+  /// Milliseconds since some moment, by a clock that nobody sets. With it history grows old by
+  /// `clock` only where that has not leapt ahead (PatientClock).
+  std::function<std::int64_t()> running_ms = {};
   /// Agreed with other coordinators before anything is written; not owned, null where there are
   /// none.
   JournalStore* store = nullptr;

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/patient_clock.hpp"
 #include "storage/archive.hpp"
 #include "storage/directory.hpp"
 #include "storage/high_water.hpp"
@@ -58,6 +59,10 @@ class Ledger::Impl {
   [[nodiscard]] const Database& database() const { return *database_; }
   [[nodiscard]] const Archive& archive() const { return archive_; }
   [[nodiscard]] HistoryCutter& history() { return *history_; }
+  /// By which history grows old.
+  [[nodiscard]] WallTime history_time() {
+    return history_clock_ ? history_clock_->now() : options_.clock();
+  }
   [[nodiscard]] const SpaceGuard& space() const { return space_; }
   [[nodiscard]] const LedgerOptions& options() const { return options_; }
   [[nodiscard]] const std::string& directory() const { return options_.directory; }
@@ -125,7 +130,8 @@ class Ledger::Impl {
   std::unique_ptr<HighWaterFile> high_water_;
   std::uint64_t marked_ = 0;  // number of the newest record that is marked
   WallTime newest_time_;      // of the newest durable record
-  bool unmarked_ = false;     // the newest commit that was to be marked is durable, its mark is not
+  std::optional<PatientClock> history_clock_;
+  bool unmarked_ = false;  // the newest commit that was to be marked is durable, its mark is not
   std::unique_ptr<Housekeeper> housekeeper_;
 };
 

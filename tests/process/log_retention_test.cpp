@@ -1,4 +1,6 @@
 // How long the logs of attempts stay whose results are durable elsewhere.
+#include <atomic>
+
 #include "task_host_fixture.hpp"
 
 using namespace fairwater;
@@ -74,6 +76,22 @@ TEST_CASE("Logs go when they are too old, whether or not anything new comes", "[
     fixture.host().extend_lease({0});  // as with every heartbeat
     return !fixture.kept(task);
   }));
+}
+
+TEST_CASE("A clock that leaps ahead takes no logs with it", "[process]") {
+  RetentionFixture fixture({.age_ms = kHour_ms, .bytes = 1 << 30, .keep_free_bytes = 0});
+  std::atomic<std::int64_t> ahead_us = 0;
+  fixture.options().wall_clock = [&] { return WallTime{wall_time_now().microseconds + ahead_us}; };
+  fixture.reopen();
+  const TaskKey task = fixture.log(1, 1);
+  ahead_us = 87'600 * kHour_ms * 1000;
+  fixture.host().extend_lease({0});
+  const TaskKey later = fixture.log(1, 1);
+  CHECK(fixture.kept(task));
+  fixture.reopen();  // nor does an agent that starts with such a clock
+  fixture.log(1, 1);
+  CHECK(fixture.kept(task));
+  CHECK(fixture.kept(later));
 }
 
 TEST_CASE("Logs of which nothing is kept here are not found", "[process]") {

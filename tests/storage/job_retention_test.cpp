@@ -175,6 +175,7 @@ class KeptLedger {
   explicit KeptLedger(const std::string& path, rocksdb::Env* env = nullptr)
       : options_(options_for(path, env)) {
     options_.clock = [this] { return now_; };
+    options_.running_ms = [this] { return (now_.microseconds - leapt_us_) / 1000; };
     options_.sync = false;  // what is broken off here is writes, not syncs
     ledger = must(Ledger::open(options_));
     must(ledger->append(founding()));
@@ -201,6 +202,11 @@ class KeptLedger {
     }
   }
   void pass(std::int64_t hours) { now_.microseconds += hours * kHour_us; }
+  /// The clock is set.
+  void leap(std::int64_t hours) {
+    pass(hours);
+    leapt_us_ += hours * kHour_us;
+  }
   HistoryReport cut(const HistoryLimits& limits) {
     const HistoryReport report = must(ledger->cut_history(limits));
     must_verify(*ledger);
@@ -215,6 +221,7 @@ class KeptLedger {
  private:
   LedgerOptions options_;
   WallTime now_{1000 * kHour_us};
+  std::int64_t leapt_us_ = 0;
 };
 
 HistoryLimits keeping(std::int64_t hours) {
@@ -277,6 +284,36 @@ TEST_CASE("a tenant's jobs stay longer or shorter than the others'", "[history]"
     kept.pass(50);
     CHECK(kept.cut(limits).dropped_jobs == 2);
     CHECK(numbers_listed(*kept.ledger) == Numbers{6, 9});
+  }
+}
+
+TEST_CASE("a clock that leaps ahead takes no history with it", "[history]") {
+  const TemporaryDirectory directory;
+  KeptLedger kept(directory.path());
+  kept.run_and_archive(6);
+  HistoryLimits limits = keeping(24);
+  limits.keep_archive_ms = 48 * kHour_ms;
+  constexpr std::int64_t kTenYears = 87'600;
+  kept.leap(kTenYears);
+  CHECK(kept.cut(limits).is_empty());
+  kept.pass(10);
+  SECTION("while it is ahead for less than a day") { CHECK(kept.cut(limits).is_empty()); }
+  SECTION("nor where a coordinator starts with it") {
+    kept.close();
+    kept.open();
+    CHECK(kept.cut(limits).is_empty());
+  }
+  SECTION("and once it is right again") {
+    kept.leap(-kTenYears);
+    CHECK(kept.cut(limits).is_empty());
+    kept.pass(12);
+    CHECK(kept.cut(limits).dropped_jobs == 4);
+  }
+  SECTION("but what stays so is time that passed") {
+    kept.pass(14);
+    const HistoryReport report = kept.cut(limits);
+    CHECK(report.dropped_jobs == 6);
+    CHECK(report.removed_files == 5);
   }
 }
 
