@@ -1,10 +1,8 @@
 #include <algorithm>
 #include <atomic>
-#include <fstream>
 #include <functional>
 #include <mutex>
 #include <optional>
-#include <sstream>
 
 #include <kj/compat/http.h>
 #include <kj/compat/tls.h>
@@ -12,6 +10,7 @@
 
 #include "rpc/loop_thread.hpp"
 #include "rpc/sockets.hpp"
+#include "storage/etcd/certificates.hpp"
 #include "storage/etcd/etcd.hpp"
 
 namespace fairwater::inline storage::inline etcd {
@@ -33,28 +32,6 @@ Endpoint endpoint_of(const std::string& text) {
   return {text.substr((secure ? kSecure : kPlain).size()), secure};
 }
 
-/// Of a PEM file; `Value` is made of its content, or throws.
-template <class Value>
-Expected<Value> read_pem(const std::string& path, const char* field, const char* what) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream content;
-  content << file.rdbuf();
-  if (!file || content.str().empty())
-    return make_error(ErrorCode::invalid_input, "cannot read " + path, field);
-  try {
-    return Value(kj::StringPtr(content.str().c_str()));
-  } catch (const kj::Exception& fault) {
-    return make_error(ErrorCode::invalid_input,
-                      path + " holds no " + what + " as PEM: " + fault.getDescription().cStr(),
-                      field);
-  }
-}
-
-struct Certificates {
-  std::vector<kj::TlsCertificate> trusted;  ///< empty where no member wants any
-  std::optional<kj::TlsKeypair> own;
-};
-
 Expected<std::vector<Endpoint>> endpoints_of(const EtcdOptions& options) {
   std::vector<Endpoint> endpoints;
   for (const std::string& text : options.endpoints) {
@@ -67,32 +44,9 @@ Expected<std::vector<Endpoint>> endpoints_of(const EtcdOptions& options) {
   return endpoints;
 }
 
-Expected<Certificates> certificates_for(const std::vector<Endpoint>& endpoints,
-                                        const EtcdTls& files) {
-  Certificates certificates;
-  const bool secure = std::any_of(endpoints.begin(), endpoints.end(),
-                                  [](const Endpoint& endpoint) { return endpoint.secure; });
-  if (!secure) {
-    if (files.ca_file.empty()) return certificates;
-    return make_error(ErrorCode::invalid_input,
-                      "is of no use: etcd names no https:// member, so nothing would be encrypted",
-                      "tls");
-  }
-  if (files.ca_file.empty())
-    return make_error(ErrorCode::invalid_input, "is needed for https:// members", "tls.ca");
-  if (files.cert_file.empty() != files.key_file.empty())
-    return make_error(ErrorCode::invalid_input, "cert and key belong together",
-                      files.cert_file.empty() ? "tls.cert" : "tls.key");
-  auto trusted = read_pem<kj::TlsCertificate>(files.ca_file, "tls.ca", "certificate");
-  if (!trusted) return trusted.error();
-  certificates.trusted.push_back(std::move(*trusted));
-  if (files.cert_file.empty()) return certificates;
-  auto own = read_pem<kj::TlsCertificate>(files.cert_file, "tls.cert", "certificate");
-  if (!own) return own.error();
-  auto key = read_pem<kj::TlsPrivateKey>(files.key_file, "tls.key", "private key");
-  if (!key) return key.error();
-  certificates.own.emplace(kj::TlsKeypair{std::move(*key), std::move(*own)});
-  return certificates;
+bool names_secure(const std::vector<Endpoint>& endpoints) {
+  return std::any_of(endpoints.begin(), endpoints.end(),
+                     [](const Endpoint& endpoint) { return endpoint.secure; });
 }
 
 /// What etcd says besides an answer. By the codes of gRPC: 3 says that the request itself is wrong,
@@ -380,14 +334,14 @@ caf::error validate_endpoint(const std::string& endpoint, const std::string& fie
 caf::error check_etcd(const EtcdOptions& options) {
   const auto endpoints = endpoints_of(options);
   if (!endpoints) return endpoints.error();
-  const auto certificates = certificates_for(*endpoints, options.tls);
+  const auto certificates = read_certificates(names_secure(*endpoints), options.tls);
   return certificates ? caf::error{} : certificates.error();
 }
 
 Expected<std::unique_ptr<Etcd>> connect_etcd(const EtcdOptions& options) {
   auto endpoints = endpoints_of(options);
   if (!endpoints) return endpoints.error();
-  auto certificates = certificates_for(*endpoints, options.tls);
+  auto certificates = read_certificates(names_secure(*endpoints), options.tls);
   if (!certificates) return certificates.error();
   try {
     std::optional<kj::TlsContext::Options> tls;

@@ -644,33 +644,6 @@ TEST_CASE("what was last said under a coordinator's name can be asked for", "[un
   CHECK(details(one.own_word().error()).code == ErrorCode::unavailable);
 }
 
-TEST_CASE("certificates that cannot be used are named", "[unit][etcd]") {
-  const TemporaryDirectory directory;
-  const std::string nonsense = directory / "nonsense.pem";
-  std::ofstream(nonsense) << "nonsense\n";
-  const std::vector<std::string> secure{"https://head1:2379"};
-  const auto refusal = [](const std::vector<std::string>& endpoints, const EtcdTls& tls) {
-    const auto error = details(check_etcd({endpoints, tls}));
-    CHECK(error.code == ErrorCode::invalid_input);
-    return error.field + ": " + error.message;
-  };
-  CHECK(!check_etcd({{"http://head1:2379"}, {}}));
-  CHECK_THAT(refusal({"http://head1:2379"}, {nonsense, {}, {}}), Contains("tls: is of no use"));
-  CHECK_THAT(refusal(secure, {}), Contains("tls.ca: is needed"));
-  CHECK(refusal(secure, {"/nowhere", {}, {}}) == "tls.ca: cannot read /nowhere");
-  CHECK_THAT(refusal(secure, {nonsense, {}, {}}),
-             Contains("tls.ca: " + nonsense + " holds no certificate"));
-  CHECK_THAT(refusal(secure, {nonsense, nonsense, {}}), Contains("tls.key: cert and key"));
-  if (!Authority::can_be_made()) return;
-  const Authority authority;
-  const KeyFiles own = authority.issue("coordinator", "coordinator");
-  CHECK(!check_etcd({secure, {authority.file(), own.certificate, own.key}}));
-  CHECK_THAT(refusal(secure, {authority.file(), own.key, own.key}),
-             Contains("tls.cert: " + own.key + " holds no certificate"));
-  CHECK_THAT(refusal(secure, {authority.file(), own.certificate, nonsense}),
-             Contains("tls.key: " + nonsense + " holds no private key"));
-}
-
 TEST_CASE("what etcd holds of others is refused", "[unit][etcd]") {
   CHECK(details(etcd_text::head_in("{}").error()).code == ErrorCode::storage_damaged);
   CHECK(details(etcd_text::head_in("nonsense").error()).code == ErrorCode::storage_damaged);
