@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
+#include <sys/stat.h>
 
 namespace fairwater::inline process {
 
@@ -28,8 +29,12 @@ caf::error write_all(int fd, std::string_view content, const std::filesystem::pa
 }
 
 Expected<std::string> read_file(const std::filesystem::path& path, std::size_t max_bytes) {
-  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  // Nobody is waited for at a pipe that stands in a file's place.
+  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   if (!file) return system_error("cannot open " + path.string(), errno);
+  struct stat status {};
+  if (::fstat(file.get(), &status) == 0 && S_ISFIFO(status.st_mode))
+    return make_error(ErrorCode::storage_damaged, path.string() + " is a pipe, and no file");
   std::string content;
   std::array<char, 4096> piece;
   while (content.size() < max_bytes) {
@@ -79,7 +84,7 @@ caf::error sync_directory(const std::filesystem::path& directory) {
 }
 
 caf::error write_existing(const std::filesystem::path& path, std::string_view content) {
-  const FileDescriptor file(::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
+  const FileDescriptor file(::open(path.c_str(), O_WRONLY | O_APPEND | O_NONBLOCK | O_CLOEXEC));
   if (!file) return system_error("cannot open " + path.string(), errno);
   return write_all(file.get(), content, path);
 }

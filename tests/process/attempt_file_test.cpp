@@ -1,5 +1,6 @@
 // The files of an attempt: what is written is read again, and what is torn is seen.
 #include <fstream>
+#include <sys/stat.h>
 
 #include "process/attempt_text.hpp"
 #include "task_host_fixture.hpp"
@@ -30,6 +31,15 @@ const TaskResult kResult{{JobId{1}, 2, 3}, EndReason::memory_limit, 137, 9, {1},
                          "five\nsix"};
 
 }  // namespace
+
+TEST_CASE("Nobody waits at a pipe in an attempt's place", "[process]") {
+  Host host;
+  REQUIRE(::mkfifo(host.file.path().c_str(), 0600) == 0);
+  const auto error = details(host.file.read().error());
+  CHECK(error.code == ErrorCode::storage_damaged);
+  CHECK(error.message == host.file.path().string() + " is a pipe, and no file");
+  CHECK(host.file.append_forgotten());
+}
 
 TEST_CASE("Orders and results keep every byte", "[process]") {
   Host host;
