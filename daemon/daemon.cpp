@@ -172,6 +172,18 @@ std::shared_ptr<PatientClock> record_clock() {
                                         kRecordPatience);
 }
 
+/// The clock, or one that was followed before, is wrong where it is behind the ledger.
+void follow_on(WallTime newest, PatientClock& clock) {
+  constexpr std::int64_t kTold_ms = 60'000;
+  const std::int64_t behind_ms = (newest.microseconds - clock.now().microseconds) / 1000;
+  if (behind_ms > kTold_ms)
+    spdlog::warn(
+        "the ledger's newest record is of {}, and this machine's clock is {} behind that: "
+        "until then the ledger's times stand still, and usage counts nothing",
+        utc_text(shown_time(newest)), format_duration_ms(behind_ms));
+  clock.is_past(newest);
+}
+
 }  // namespace
 
 Expected<OpenedLedger> open_ledger(const CoordinatorConfig& config, bool init,
@@ -276,9 +288,8 @@ Expected<std::unique_ptr<CoordinatorProcess>> CoordinatorProcess::start_on(
     const Standing& standing, std::function<void(const caf::error&)> on_fatal) {
   const auto limits = connection_limits(config, descriptor_limit());
   if (!limits) return limits.error();
-  // A clock that is behind the ledger was not right.
   if (const auto newest = opened.ledger->record(opened.ledger->last_number()))
-    opened.clock->is_past(newest->time);
+    follow_on(newest->time, *opened.clock);
   if (auto failed = change_accounting(*opened.ledger, config)) return failed;
   auto settings = cluster_settings(config, opened);
   if (!settings) return settings.error();

@@ -91,4 +91,18 @@ TEST_CASE("clocks that are set ahead by ten years for some seconds leave nothing
   CHECK(cluster.ask({"ledger", "verify", "--archive"})["ok"] == true);
 }
 
+TEST_CASE("a coordinator whose clock is behind its ledger says so", "[scenario][clock]") {
+  Cluster cluster({});
+  SetClock clock(cluster.directory() / "clock");
+  clock.set(kTenYears_s);
+  cluster.start_coordinator();
+  cluster.stop_coordinator();
+  CHECK(cluster.log_of("coordinator").find("stand still") == std::string::npos);
+  SetClock::stop();
+  cluster.start_coordinator();
+  CHECK_THAT(cluster.log_of("coordinator"),
+             Catch::Contains("and this machine's clock is 36") &&
+                 Catch::Contains("behind that: until then the ledger's times stand still"));
+}
+
 }  // namespace fairwater::scenario
