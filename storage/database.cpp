@@ -83,6 +83,12 @@ Expected<std::vector<Family>> present_families(const std::string& directory,
       is_ours = is_ours && is_later(family);
   }
   if (is_ours && unknown.empty()) return present;
+  // RocksDB takes an empty MANIFEST for that of a new database.
+  if (present.empty() && unknown.empty())
+    return make_error(ErrorCode::storage_damaged,
+                      "the database in " + directory +
+                          "/db names none of a ledger's column families: its newest MANIFEST-* is "
+                          "empty or cut off. Restore a copy.");
   return make_error(ErrorCode::storage_damaged,
                     "the database in " + directory +
                         "/db has other column families than this version of Fairwater knows.");

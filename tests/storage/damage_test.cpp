@@ -123,6 +123,19 @@ TEST_CASE("a database with families of another version is refused", "[unit][dama
   CHECK_THAT(error.message, Contains("column families") && Contains(directory.path()));
 }
 
+TEST_CASE("a database whose MANIFEST was emptied is told as such", "[unit][damage]") {
+  const TemporaryDirectory directory;
+  make_ledger(directory.path(), 1);
+  for (const auto& file : std::filesystem::directory_iterator(directory / "db"))
+    if (file.path().filename().string().starts_with("MANIFEST-"))
+      std::filesystem::resize_file(file.path(), 0);
+  const auto before = files_of(directory.path());
+  const ErrorDetails error = open_error(existing(directory.path()));
+  CHECK(error.code == ErrorCode::storage_damaged);
+  CHECK_THAT(error.message, Contains("its newest MANIFEST-* is empty or cut off"));
+  CHECK(files_of(directory.path()) == before);
+}
+
 TEST_CASE("child opens a ledger", "[.child]") {
   if (child_argument().empty()) return;
   const auto ledger = Ledger::open(existing(child_argument()));
