@@ -6,6 +6,7 @@
 #include "policy/allocator/contenders.hpp"
 #include "policy/allocator/expected_room.hpp"
 #include "policy/allocator/gangs.hpp"
+#include "policy/allocator/give_way.hpp"
 #include "policy/allocator/made_rooms.hpp"
 #include "policy/allocator/time_turns.hpp"
 #include "policy/core/wide.hpp"
@@ -55,8 +56,10 @@ const WindowRange* longest_late(const TenantState& tenant, LedgerMs now_ms) {
 
 }  // namespace
 
-PlaceByTime::Kept PlaceByTime::run(const std::vector<MadeRoom>& made_rooms) {
+PlaceByTime::Kept PlaceByTime::run(const std::vector<MadeRoom>& made_rooms,
+                                   const std::optional<Reservation>& kept_before) {
   forget_places();
+  kept_before_ = kept_before;
   deal_.state.correct_ends(*deal_.node);
   deal_.state.refresh_parts();
   deal_.state.refresh_turns();
@@ -73,8 +76,7 @@ PlaceByTime::Kept PlaceByTime::run(const std::vector<MadeRoom>& made_rooms) {
 void PlaceByTime::place_late() {
   while (const auto late = has_begun_gang() ? std::nullopt : first_late()) {
     const WindowRange& entry = late->tenant->window[late->range];
-    const bool is_beyond_mark =
-        entry.deferral_ms() > 0 && deal_.tasks.standing(*late->tenant, entry) == Standing::at_quota;
+    const bool is_beyond_mark = entry.deferral_ms() > 0 && is_at_mark(*late->tenant, entry);
     if (start(*late->tenant, late->range, GrantStep::reserved)) {
       if (is_beyond_mark) late->tenant->last_firm_ms = deal_.state.now_ms();
       continue;
@@ -116,7 +118,12 @@ bool PlaceByTime::is_deferred(TenantState& tenant, const WindowRange& entry) {
   const auto may_be = [&] {
     return !tenant.terms.may_borrow || deferred_until_ms(tenant, entry) > deal_.state.now_ms();
   };
-  return deal_.tasks.standing(tenant, entry) == Standing::at_quota && may_be();
+  return is_at_mark(tenant, entry) && may_be();
+}
+
+bool PlaceByTime::is_at_mark(TenantState& tenant, const WindowRange& entry) {
+  return deal_.tasks.standing(tenant, entry) == Standing::at_quota ||
+         (kept_before_ && gives_way(deal_.state, tenant, entry, *kept_before_));
 }
 
 LedgerMs PlaceByTime::counts_late_from_ms(TenantState& tenant, const WindowRange& entry) {

@@ -5,14 +5,14 @@
 // when it has waited about as long as it may run, see WaitingRange::late_in_ms.) One of a tenant
 // that is at its mark already is deferred: for `deferral_patiences` times as long as it had waited
 // until it was late it comes in its tenant's turn, as if it were not late, unless the tenant falls
-// below its mark. Else, where all wait for long, the order would be that of submission, whoever
-// holds what. After that it is firm, and comes before all that is not so late; but of a tenant that
-// is at its mark one at a time, since a long queue is no reason to have more: the next when it has
-// been deferred for as long again since that started, and behind the longest late, which goes alone
-// for as long as it was deferred. What a tenant that may not borrow has at its mark waits however
-// late it is. Then tenants in turns. Those below their marks (policy/allocator/time_marks.hpp) come
-// before the others. Among them comes first who, with its next task, would have least of what
-// belongs to it:
+// below its mark; so is one that would take what a larger firm task waits for (give_way.hpp). Else,
+// where all wait for long, the order would be that of submission, whoever holds what. After that it
+// is firm, and comes before all that is not so late; but of a tenant that is at its mark one at a
+// time, since a long queue is no reason to have more: the next when it has been deferred for as
+// long again since that started, and behind the longest late, which goes alone for as long as it
+// was deferred. What a tenant that may not borrow has at its mark waits however late it is. Then
+// tenants in turns. Those below their marks (policy/allocator/time_marks.hpp) come before the
+// others. Among them comes first who, with its next task, would have least of what belongs to it:
 //   (held + cost + (cost * expected time - net) / memory) / part,
 // where memory is how long the next tasks of all these take on average, and in groups siblings have
 // the part of those that wait for nothing (policy/allocator/group_turns.hpp). So what it is owed
@@ -90,10 +90,11 @@ class PlaceByTime {
     std::optional<Reservation> first;  ///< for whom room is kept until the next deal
     bool for_ever = false;             ///< no moment can be told when it is enough
   };
-  /// The node has no places yet; `made_rooms`: lifted for the deal. O((classes of those who wait,
-  /// others, tasks placed, and while none that is late may start tenants with such) * log) where
-  /// deals look at few, else O(tenants that wait + tasks placed * log).
-  Kept run(const std::vector<MadeRoom>& made_rooms);
+  /// The node has no places yet; `made_rooms`: lifted for the deal; `kept_before`: for whom its
+  /// last deal kept its room. O((classes of those who wait, others, tasks placed, and while none
+  /// that is late may start tenants with such) * log) where deals look at few, else O(tenants that
+  /// wait + tasks placed * log).
+  Kept run(const std::vector<MadeRoom>& made_rooms, const std::optional<Reservation>& kept_before);
 
  private:
   struct Candidate {
@@ -133,6 +134,8 @@ class PlaceByTime {
     std::uint32_t range = 0;
     std::pair<bool, LedgerMs> order;
   };
+  /// Its tenant has its part, or what a larger task leaves of it.
+  [[nodiscard]] bool is_at_mark(TenantState& tenant, const WindowRange& entry);
   void place_late();
   [[nodiscard]] std::optional<Late> first_late();
   void look_for_late(TenantState& tenant, std::optional<Late>& first);
@@ -192,6 +195,7 @@ class PlaceByTime {
   /// Late gangs that may not run here or have no plan; late jobs that wait for a device.
   std::vector<JobId> elsewhere_;
   Predict predict_ = Predict::limits;
+  std::optional<Reservation> kept_before_;
   std::optional<Reservation> kept_;
 };
 

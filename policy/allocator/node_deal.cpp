@@ -120,18 +120,22 @@ std::optional<Deal> NodeDeal::run_stages() {
   Deal deal;
   deal.node = deal_.node->id;
   deal.position_before = state.sequence.position();
-  // They are given anew, and nothing that comes before them is kept back by the last ones.
-  if (state.counts_time()) state.forget_places(*deal_.node);
+  std::optional<Reservation> kept_before;
+  if (state.counts_time()) {
+    kept_before = state.lift_reservation(*deal_.node);
+    // They are given anew, and nothing that comes before them is kept back by the last ones.
+    state.forget_places(*deal_.node);
+  }
   const bool somebody_is_blocked =
       state.looks_at_few(*deal_.node) ? collect_few_claimants() : collect_claimants();
-  const std::optional<Reservation> kept_before = state.lift_reservation(*deal_.node);
   Entitlement entitlement;
   PlaceByTime::Kept places;
   if (state.counts_time()) {
     place_.run_guarantees();
-    places = by_time_.run(made_rooms_);
+    places = by_time_.run(made_rooms_, kept_before);
     if (places.for_ever) deal.reservation = places.first;
   } else {
+    kept_before = state.lift_reservation(*deal_.node);
     if (kept_before || somebody_is_blocked) deal_.take_all_in();
     const KeptRoom kept = review_room(deal_, kept_before, somebody_is_blocked);
     deal.reservation = kept.reservation;

@@ -299,6 +299,35 @@ TEST_CASE("a queue that has been late for long is no reason to hold more") {
         Approx(24.0 / 41).margin(0.1));
 }
 
+TEST_CASE("a long late queue of small tasks does not keep larger late ones out") {
+  Slots cluster = eight_slots({3, 1});
+  // They end one by one, so that each time its tenant is below its mark by one.
+  for (int i = 0; i < 3000; ++i)
+    cluster.submit(kA, 1, impatient_task(1, 5_s + i * 7 % 16 * 1_s, 20_s));
+  const std::uint32_t size = GENERATE(3U, 5U);
+  cluster.submit(kB, 500, impatient_task(size, 20_s, 25_s));
+  cluster.run_until(200_s);
+  const std::int64_t before = cluster.held_total(kB), before_of_a = cluster.held_total(kA);
+  cluster.run_until(2200_s);
+  CHECK(static_cast<double>(cluster.held_total(kB) - before) / static_cast<double>(2000_s) ==
+        Approx(2).margin(0.2));
+  CHECK(static_cast<double>(cluster.held_total(kA) - before_of_a) / static_cast<double>(2000_s) ==
+        Approx(6).margin(0.6));
+}
+
+TEST_CASE("nobody gives way to a late task whose tenant has its part") {
+  Slots cluster = eight_slots({1, 1});
+  for (int i = 0; i < 3000; ++i)
+    cluster.submit(kA, 1, impatient_task(1, 5_s + i * 7 % 16 * 1_s, 20_s));
+  for (int i = 0; i < 3000; ++i) cluster.submit(kB, 1, impatient_task(1, 10_s, 25_s));
+  cluster.submit(kB, 500, impatient_task(5, 20_s, 25_s));
+  cluster.run_until(200_s);
+  const std::int64_t before = cluster.held_total(kB);
+  cluster.run_until(2200_s);
+  CHECK(static_cast<double>(cluster.held_total(kB) - before) / static_cast<double>(2000_s) ==
+        Approx(4).margin(0.3));
+}
+
 TEST_CASE("while a late task has no room nothing else has a place") {
   Slots cluster = eight_slots({1, 1, 1});
   cluster.submit(kA, 1, task_of(4, 100_s));

@@ -1,0 +1,38 @@
+#include "policy/allocator/give_way.hpp"
+
+#include <algorithm>
+
+#include "policy/allocator/time_marks.hpp"
+#include "policy/core/wide.hpp"
+
+namespace fairwater::inline policy::inline allocator {
+namespace {
+
+bool is_for_firm_task(const TenantState& holder, const Reservation& kept, LedgerMs now_ms) {
+  return std::any_of(holder.window.begin(), holder.window.end(), [&](const WindowRange& entry) {
+    return entry.range.count > 0 && entry.firm_from_ms <= now_ms &&
+           entry.range.demand == kept.demand;
+  });
+}
+
+}  // namespace
+
+bool gives_way(AllocatorState& state, TenantState& tenant, const WindowRange& entry,
+               const Reservation& kept) {
+  if (kept.tenant == tenant.id) return false;
+  const TenantState& holder = state.tenant(kept.tenant);
+  if (!is_for_firm_task(holder, kept, state.now_ms())) return false;
+  const std::size_t resource = state.accounts().time().resource();
+  const auto micro = [&](Amount amount) { return state.quotas().micro_units_of(amount, resource); };
+  const MicroUnits cost = micro(entry.asked_at_once(resource));
+  const MicroUnits kept_cost = micro(kept.demand[resource]);
+  const MicroUnits holder_has = micro(holder.used[resource]);
+  const MicroUnits of_others = micro(state.capacity()[resource]) - holder.part;
+  if (cost == 0 || cost >= kept_cost || holder_has >= holder.part || of_others <= 0) return false;
+  const MicroUnits beyond = std::max<MicroUnits>(0, holder_has + kept_cost - holder.part);
+  const auto less = static_cast<MicroUnits>(quotient(Wide{beyond} * tenant.part, of_others));
+  const TimeMark mark = time_mark(state, tenant);
+  return mark.held + cost > mark.part - mark.away - less;
+}
+
+}  // namespace fairwater::inline policy::inline allocator

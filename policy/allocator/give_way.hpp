@@ -1,0 +1,24 @@
+// Whether a tenant leaves room for a late task that is larger than its own, where the ledger counts
+// time. Internal to policy/allocator.
+//
+// A late task that has no room has the node's place, and waits until enough of it is free at once.
+// Smaller ones of a tenant below its mark that are late longer come before it, and fit into each
+// gap: a long queue of them would keep it out for as long as it lasts, while the room that is kept
+// for it stands idle. So when it has been late for as long as one is deferred, and while its tenant
+// holds less than its part, the others have what it leaves of the cluster, in proportion to their
+// parts: who would hold more than that with a smaller late task is deferred as one at its mark is
+// (by_time.hpp). What the task's tenant then holds beyond its part it owes.
+//
+// Only then: sooner the longest wait of a real log would grow by 70 % (KTH SP2 by group).
+#pragma once
+
+#include "policy/allocator/state.hpp"
+
+namespace fairwater::inline policy::inline allocator {
+
+/// With one more task, or gang, of `entry`. `kept`: for whom the node has kept its room since its
+/// last deal. O(ranges of that tenant's window, and what time_mark() costs).
+[[nodiscard]] bool gives_way(AllocatorState& state, TenantState& tenant, const WindowRange& entry,
+                             const Reservation& kept);
+
+}  // namespace fairwater::inline policy::inline allocator
