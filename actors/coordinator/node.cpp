@@ -158,6 +158,7 @@ caf::result<Done> retire(NodeActorState& state) {
 void reinstate(NodeSelf self) {
   self->state.retired = false;
   schedule_check(self, std::chrono::milliseconds(self->state.context->leases.ordinary_ms));
+  if (self->state.drains_under_way == 0) await_drain(self);
   send_beat(self, {});
 }
 

@@ -77,7 +77,8 @@ void await_drain(NodeSelf self) {
 
 void begin_planned_drain(NodeSelf self, const DrainBegins& plan) {
   auto& state = self->state;
-  if (plan.drain != state.drains) return;
+  // A node that is being removed drains no more: its removal may be in the journal already.
+  if (plan.drain != state.drains || state.retired) return;
   const PlannedDrain& planned = state.record.planned_drain;
   const NodeDrained event{
       .node = state.record.id, .reason = planned.reason, .deadline = planned.deadline};

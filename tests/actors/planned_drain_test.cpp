@@ -1,5 +1,8 @@
 // Drains that are planned for later, in virtual time: until they begin the node takes what ends
 // before, and nothing else.
+#include <functional>
+#include <utility>
+
 #include "tests/actors/cluster_fixture.hpp"
 
 namespace fairwater {
@@ -8,10 +11,19 @@ namespace {
 constexpr std::int64_t kAhead_ms = 60'000;
 constexpr std::int64_t kStart_us = 1'764'000'000'000'000;
 
+/// A ledger's store that takes everything, and lets something happen before it takes the next.
+struct SlowJournal final : JournalStore {
+  caf::error commit(const RecordGroup& /*group*/) override {
+    if (const auto happens = std::exchange(before_next, {})) happens();
+    return {};
+  }
+  std::function<void()> before_next;
+};
+
 /// One node with room for four tasks.
 struct PlannedCluster {
-  explicit PlannedCluster(Accounting accounting = Accounting::units)
-      : cluster(settings(), accounting) {
+  explicit PlannedCluster(Accounting accounting = Accounting::units, JournalStore* store = nullptr)
+      : cluster(settings(), accounting, store) {
     cluster.apply({tenant_spec("only", 1), tenant_spec("idle", 1)});
     agent = cluster.join("node1", 4);
   }
@@ -165,6 +177,34 @@ TEST_CASE("while the disk is full a planned drain waits, and nothing starts ther
   with.cluster.fill_disk(false);
   with.pass(5000);
   CHECK(with.node().state == NodeState::drained);
+}
+
+TEST_CASE("a plan whose time comes while its node is being removed goes with the node", "[actor]") {
+  SlowJournal journal;
+  PlannedCluster with(Accounting::units, &journal);
+  REQUIRE(with.plan(20'000).engaged());
+  with.advance(16'000);  // beyond lease and grace: it is lost
+  journal.before_next = [&] { with.advance(6'000); };
+  const RemoveNode request{with.cluster.operator_caller(), "node1"};
+  CHECK(with.cluster.ask<Done>(request).engaged());
+  CHECK_FALSE(journal.before_next);
+  with.advance(10'000);
+  CHECK(with.cluster.ask<NodeList>(ListNodes{with.cluster.operator_caller()})->nodes.empty());
+  CHECK(with.cluster.verify().ok);
+}
+
+TEST_CASE("a plan whose time comes while its node cannot be removed begins then", "[actor]") {
+  PlannedCluster with;
+  REQUIRE(with.plan(20'000).engaged());
+  with.advance(19'500);
+  with.cluster.fill_disk(true);
+  const RemoveNode request{with.cluster.operator_caller(), "node1"};
+  CHECK_FALSE(with.cluster.ask<Done>(request).engaged());
+  with.advance(600);  // its time comes before the node is back
+  with.cluster.fill_disk(false);
+  for (int second = 0; second < 5; ++second) with.advance(1'000);
+  CHECK(with.node().record.draining);
+  CHECK(with.cluster.verify().ok);
 }
 
 TEST_CASE("a coordinator that begins anew after a failed commit keeps to a plan", "[actor]") {
