@@ -9,6 +9,17 @@
 namespace fairwater::inline storage {
 namespace {
 
+/// Throws storage_damaged where records of neither are between the archive and the journal.
+void check_joined(const Archive& archive, std::uint64_t archived, std::uint64_t first) {
+  if (first <= archived + 1) return;
+  throw StorageFault(
+      ErrorCode::storage_damaged,
+      "the archive in " + archive.path() + " ends with record " + std::to_string(archived) +
+          ", and the journal begins with record " + std::to_string(first) +
+          ": files of the archive are missing. Put them back, from a backup or another "
+          "coordinator's archive.");
+}
+
 WallTime time_of_record(std::string_view key, std::string_view bytes) {
   return decode_stored<JournalRecord>(Family::journal, key, bytes).time;
 }
@@ -76,6 +87,7 @@ void HistoryCutter::write_segment(const Checkpointed& checkpoint, HistoryReport&
   {
     JournalReplay replay(records);
     const Snapshot snapshot(database_);
+    check_joined(archive_, name.first - 1, journal_begin(snapshot));
     std::optional<std::string> wrong;
     bool was_stopped = false;
     snapshot.walk(Family::journal, begin, false, [&](std::string_view key, std::string_view bytes) {

@@ -292,6 +292,14 @@ TEST_CASE("a damaged archive is named, and the rest goes on", "[history][damage]
     const VerifyReport report = written.ledger->verify();
     REQUIRE_FALSE(report.ok);
     CHECK_THAT(report.differences.front(), Contains("the archive has no file that ends with"));
+    checkpoint(*written.ledger);
+    const auto cut = written.ledger->cut_history(keeping_jobs(0));
+    REQUIRE_FALSE(cut);
+    CHECK(code_of(cut.error()) == ErrorCode::storage_damaged);
+    CHECK_THAT(
+        details(cut.error()).message,
+        Contains("ends with record " + std::to_string(segments[1].last) +
+                 ", and the journal begins with record " + std::to_string(segments[2].last + 1)));
   }
   SECTION("another job") {
     // A whole segment in which one job says something else.
