@@ -70,6 +70,20 @@ std::optional<TaskKey> attempt_with_log(JobId job, std::uint32_t index, const Ta
   return std::nullopt;
 }
 
+/// `runs`: so the coordinator holds.
+void read_log_at(FrontendSelf self, caf::typed_response_promise<LogChunk> promise,
+                 const NodeActor& node, const ReadAgentLog& ask, bool runs) {
+  self->request(node, std::chrono::seconds(20), ask)
+      .then([promise](const LogChunk& chunk) mutable { promise.deliver(chunk); },
+            [promise, runs](const caf::error& error) mutable {
+              // Granted a moment ago: its order is still on the way to the agent.
+              if (runs && details(error).code == ErrorCode::not_found)
+                promise.deliver(LogChunk{});
+              else
+                promise.deliver(error);
+            });
+}
+
 /// With the names that it refers to.
 void deliver_explanation(FrontendSelf self, caf::typed_response_promise<Explanation> promise,
                          Explanation explanation) {
@@ -374,15 +388,13 @@ caf::result<LogChunk> answer(FrontendSelf self, const ReadLog& request) {
                                           "task"));
                return;
              }
-             const auto node = detail.tasks.front().record.node;
+             const TaskRecord& record = detail.tasks.front().record;
              const ReadAgentLog ask{*attempt, request.standard_error, request.offset};
-             self->request(self->state.coordinator, caf::infinite, FindNode{node})
+             self->request(self->state.coordinator, caf::infinite, FindNode{record.node})
                  .then(
-                     [self, promise, ask](const NodeAddress& address) mutable {
-                       self->request(address.actor, std::chrono::seconds(20), ask)
-                           .then(
-                               [promise](const LogChunk& chunk) mutable { promise.deliver(chunk); },
-                               fail(promise));
+                     [self, promise, ask,
+                      runs = record.state == TaskState::running](const NodeAddress& address) {
+                       read_log_at(self, promise, address.actor, ask, runs);
                      },
                      fail(promise));
            });

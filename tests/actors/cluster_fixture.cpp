@@ -30,8 +30,14 @@ AgentLink::behavior_type fake_agent_link(AgentLink::pointer,
         orders->push_back(order);
         return OrdersTaken{};
       },
-      [](const ReadAgentLog& request) {
-        return LogChunk{"log of task " + std::to_string(request.task.index), true};
+      [orders](const ReadAgentLog& request) -> caf::result<LogChunk> {
+        const auto is_asked_for = [&](const LaunchOrder& launch) {
+          return launch.task == request.task;
+        };
+        for (const AgentOrders& order : *orders)
+          if (std::any_of(order.launches.begin(), order.launches.end(), is_asked_for))
+            return LogChunk{"log of task " + std::to_string(request.task.index), true};
+        return make_error(ErrorCode::not_found, "the logs are not kept here");
       },
   };
 }

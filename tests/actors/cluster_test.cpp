@@ -382,6 +382,26 @@ TEST_CASE("a log that there is none of yet is told from a task that there never 
   CHECK(refused(5).message == "the job has one task, number 0");
 }
 
+TEST_CASE("the log of a task whose order is on its way is empty so far", "[actor]") {
+  ClusterFixture cluster;
+  cluster.apply({tenant_spec("only", 1)});
+  auto agent = cluster.join("node1", 1);
+  const auto job = cluster.submit("only", 1);
+  const auto read = [&] {
+    return cluster.ask<LogChunk>(ReadLog{cluster.operator_caller(), job, 0, false, 0});
+  };
+  REQUIRE(agent.launches().size() == 1);
+  CHECK(read()->data == "log of task 0");
+  const TaskKey task = agent.launches().front().task;
+  agent.orders->clear();  // as if it had not come
+  const auto early = read();
+  REQUIRE(early.engaged());
+  CHECK(early->data.empty());
+  CHECK_FALSE(early->end);
+  (void)cluster.report(agent, {succeeded(task)});
+  CHECK(details(read().error()).code == ErrorCode::not_found);
+}
+
 TEST_CASE("an agent under another name is told which one its credential is for", "[actor]") {
   ClusterFixture cluster;
   const auto agent = cluster.join("node1", 2);
