@@ -9,10 +9,25 @@ namespace {
 
 using Standing = AllocatorQuotas::Standing;
 
-/// What the debtor could give way to this creditor: its mu of its part, by what it owes whom.
+/// What the debtor could give way to all its creditors: its mu of its part.
+Wide due_from(const TenantState& debtor) {
+  return quotient(Wide{debtor.part} * debtor.terms.repay_millionths, kMicroUnitsPerUnit);
+}
+
+/// Of it to this one, by what it owes whom.
 Wide due_from(const TenantState& debtor, Units owed) {
-  const Wide all = quotient(Wide{debtor.part} * debtor.terms.repay_millionths, kMicroUnitsPerUnit);
-  return quotient(all * owed, -debtor.net);
+  return quotient(due_from(debtor) * owed, -debtor.net);
+}
+
+/// The same as the debtor counts it. Rounded up: else one that gives all of its part way to several
+/// would keep a millionth of a unit of it, and with that a claim to a whole task.
+Wide due_to(const TenantState& debtor, Units owed) {
+  return quotient_up(due_from(debtor) * owed, -debtor.net);
+}
+
+/// What it does give way to this one.
+Wide given_way(const TenantState& debtor, Units owed, const TimeReturns& to) {
+  return to.back <= 0 ? 0 : quotient_up(due_to(debtor, owed) * to.back, to.due);
 }
 
 /// Up to so much beyond its part its credit covers.
@@ -54,8 +69,7 @@ void refresh_debtor(AllocatorState& state, TenantState& debtor) {
   const IouBook& book = state.accounts().book();
   Wide away = 0;
   const auto give_way = [&](TenantState& creditor, Units owed) {
-    const TimeReturns& returns = refresh(state, creditor);
-    if (returns.back > 0) away += quotient(due_from(debtor, owed) * returns.back, returns.due);
+    away += given_way(debtor, owed, refresh(state, creditor));
   };
   if (book.count(debtor.id.value) <= state.waiting().size()) {
     for (const IouBook::Iou& iou : book.debts_of(debtor.id.value))
@@ -68,7 +82,7 @@ void refresh_debtor(AllocatorState& state, TenantState& debtor) {
         give_way(creditor, owed);
     }
   }
-  debtor.returns.away = static_cast<MicroUnits>(away);
+  debtor.returns.away = static_cast<MicroUnits>(std::min(away, due_from(debtor)));
 }
 
 /// A debtor looks at its creditors, and they at nobody's returns: nobody is both.
@@ -92,6 +106,17 @@ MarkMove move_of(AllocatorState& state, const TenantState& debtor, TenantState& 
   const TimeReturns& returns = refresh(state, creditor);
   if (returns.back > 0)
     move.moved = static_cast<MicroUnits>(Wide{move.due} * returns.back / returns.due);
+  return move;
+}
+
+/// The same as the debtor counts it, which gives way no more than `left`.
+MarkMove move_to(AllocatorState& state, const TenantState& debtor, TenantState& creditor,
+                 Units owed, Wide left) {
+  MarkMove move = move_of(state, debtor, creditor, owed);
+  const Wide due = due_to(debtor, owed);
+  const Wide way = given_way(debtor, owed, refresh(state, creditor));
+  move.moved = static_cast<MicroUnits>(std::min(way, left));
+  move.due = way == due ? move.moved : static_cast<MicroUnits>(due);
   return move;
 }
 
@@ -146,8 +171,13 @@ ExplainedMark explain_mark(AllocatorState& state, TenantState& tenant) {
   };
   for (const IouBook::Iou& iou : book.claims_of(tenant.id.value))
     add(iou.debtor, move_of(state, state.tenant(TenantId{iou.debtor}), tenant, iou.units));
-  for (const IouBook::Iou& iou : book.debts_of(tenant.id.value))
-    add(iou.creditor, move_of(state, tenant, state.tenant(TenantId{iou.creditor}), iou.units));
+  Wide left = due_from(tenant);
+  for (const IouBook::Iou& iou : book.debts_of(tenant.id.value)) {
+    const MarkMove move =
+        move_to(state, tenant, state.tenant(TenantId{iou.creditor}), iou.units, left);
+    left -= move.moved;
+    add(iou.creditor, move);
+  }
   std::stable_sort(explained.moves.begin(), explained.moves.end(),
                    [](const MarkMove& a, const MarkMove& b) { return a.moved > b.moved; });
   if (!tenant.window.empty()) explained.next = next_task(state, tenant, mark);

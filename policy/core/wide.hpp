@@ -22,4 +22,10 @@ namespace fairwater::inline policy::inline core {
   return rounded * by > value ? rounded - 1 : rounded;
 }
 
+/// The same, rounded up.
+[[nodiscard]] inline Wide quotient_up(Wide value, Wide by) {
+  const Wide rounded = quotient(value, by);
+  return rounded * by < value ? rounded + 1 : rounded;
+}
+
 }  // namespace fairwater::inline policy::inline core

@@ -299,6 +299,18 @@ TEST_CASE("a queue that has been late for long is no reason to hold more") {
         Approx(24.0 / 41).margin(0.1));
 }
 
+TEST_CASE("who owes several all of its part has no late task before theirs") {
+  Slots cluster = eight_slots({2, 1, 1});
+  cluster.submit(kA, 1000, impatient_task(7, 10_s, 10_s));
+  cluster.submit(kB, 1000, impatient_task(3, 10_s, 20_s));
+  cluster.submit(kC, 1000, impatient_task(2, 10_s, 20_s));
+  cluster.run_until(1000_s);
+  const std::int64_t before = cluster.held_total(kB);
+  cluster.run_until(3000_s);
+  CHECK(cluster.held_total(kB) - before > 2000_s);
+  CHECK(std::abs(cluster.net(kA)) < 2 * 10'000 * 7);
+}
+
 TEST_CASE("a long late queue of small tasks does not keep larger late ones out") {
   Slots cluster = eight_slots({3, 1});
   // They end one by one, so that each time its tenant is below its mark by one.

@@ -26,6 +26,7 @@ TEST_CASE("a quotient is that of plain division, whatever the numbers' size", "[
     const Wide floor = floor_quotient(value, by);
     REQUIRE((floor * by <= value));
     REQUIRE((value - floor * by < by));
+    REQUIRE((quotient_up(value, by) == -floor_quotient(-value, by)));
   }
 }
 
@@ -37,6 +38,8 @@ TEST_CASE("where 64 bits end division goes on", "[unit][core]") {
   CHECK((floor_quotient(-1, kMost) == -1));
   CHECK((floor_quotient(-kMost, kMost) == -1));
   CHECK((floor_quotient(-kMost - 1, kMost) == -2));
+  CHECK((quotient_up(kMost - 1, kMost) == 1));
+  CHECK((quotient_up(kMost + 1, kMost) == 2));
 }
 
 }  // namespace
