@@ -31,6 +31,20 @@ void append(DemandWindow& window, const WaitingRange& range) {
   window.next.push_back(range);
 }
 
+/// Takes the last range out that is of a job which others are of, too.
+void strike_last_repeat(DemandWindow& window) {
+  auto& ranges = window.next;
+  const auto is_repeat = [&](auto last) {
+    return std::any_of(ranges.begin(), last,
+                       [&](const WaitingRange& range) { return range.job == last->job; });
+  };
+  for (auto last = ranges.end(); last-- != ranges.begin();) {
+    if (!is_repeat(last)) continue;
+    ranges.erase(last);
+    return;
+  }
+}
+
 }  // namespace
 
 // -- how long tasks run ---------------------------------------------------------------------------
@@ -199,6 +213,16 @@ class TenantJobs::FairOrder {
     const Job* job = nullptr;
     Alike tasks;  ///< one, or all of those that start together
   };
+  /// Of each user the first task of its first job of which next() gave none.
+  [[nodiscard]] std::vector<Next> first_of_others(std::size_t max_ranges) {
+    std::vector<Next> others;
+    for (; !turns_.empty() && others.size() < max_ranges; turns_.pop()) {
+      User& user = users_.at(turns_.top().user);
+      user.begun.clear();
+      if (const auto found = next_of(user, 1)) others.push_back(*found);
+    }
+    return others;
+  }
   /// At most `max_ranges` ranges of a job are looked at.
   [[nodiscard]] std::optional<Next> next(std::size_t max_ranges) {
     while (!turns_.empty()) {
@@ -270,18 +294,26 @@ void TenantJobs::append_fair(DemandWindow& window, std::size_t max_ranges, std::
   FairOrder order(*this, max_ranges);
   window.takes_turns = order.takes_turns();
   std::map<JobId, Prediction> predictions;
+  const auto range_of = [&](const FairOrder::Next& next) {
+    const auto [known, is_new] = predictions.try_emplace(next.job->record.id);
+    if (is_new) known->second = expected(*next.job);
+    return waiting_range(*next.job, next.tasks, known->second, now);
+  };
   for (std::uint32_t tasks = 0; tasks < max_tasks && window.next.size() < max_ranges;) {
     const auto next = order.next(max_ranges);
     if (!next) break;
-    const Job& job = *next->job;
-    const auto [known, is_new] = predictions.try_emplace(job.record.id);
-    if (is_new) known->second = expected(job);
-    const WaitingRange range = waiting_range(job, next->tasks, known->second, now);
-    if (job.starts_together())
+    const WaitingRange range = range_of(*next);
+    if (next->job->starts_together())
       window.next.push_back(range);
     else
       append(window, range);
     tasks += range.count;
+  }
+  // Else tasks of others that have room nowhere could hide them for ever.
+  const std::size_t others = std::min(max_ranges / 2, max_ranges - predictions.size());
+  for (const FairOrder::Next& other : order.first_of_others(others)) {
+    if (window.next.size() == max_ranges) strike_last_repeat(window);
+    window.next.push_back(range_of(other));
   }
 }
 

@@ -224,6 +224,23 @@ TEST_CASE("what one user submits does not come before what another waits for",
   CHECK(served.find("bbb") == std::string::npos);
 }
 
+TEST_CASE("tasks that have room nowhere hide no others for ever", "[unit][tenant_jobs]") {
+  // Two jobs whose tasks alternate, and one that has its tasks already and could have more.
+  const bool are_of_one_user = GENERATE(false, true);
+  const auto user = [&](const std::string& name) { return are_of_one_user ? "ada" : name; };
+  TenantJobs jobs(kShared, QueuePolicy::fair, ResourceCatalog{});
+  jobs.add({submitted_job(user_job(1, user("ada"), 100), kUserTime), {}, {}});
+  jobs.add({submitted_job(user_job(2, user("bob"), 100), kUserTime), {}, {}});
+  jobs.add({submitted_job(user_job(3, user("eve"), 100), kUserTime), {}, {}});
+  for (std::uint32_t index = 0; index < 50; ++index)
+    REQUIRE(jobs.grant(user_grant({JobId{3}, index, 1}), kUserNode, {index + 1, kUserTime}));
+  std::string text;
+  for (const TaskKey& task : tasks_in(jobs.window(6, 1000, 0, {})))
+    text += std::to_string(task.job.value) + "." + std::to_string(task.index) + " ";
+  CHECK(text == "1.0 2.0 1.1 2.1 1.2 3.50 ");
+  CHECK(tasks_in(jobs.window(1, 1000, 0, {})).front() == TaskKey{JobId{1}, 0, 1});
+}
+
 TEST_CASE("the order of users is what looking at everything gives, and a restart goes on in it",
           "[property][tenant_jobs]") {
   std::size_t compared = 0;
