@@ -20,6 +20,8 @@
 #include "daemon/restore.hpp"
 #include "input/document.hpp"
 #include "policy/core/check.hpp"
+#include "process/device_access.hpp"
+#include "process/devices.hpp"
 #include "process/temporary_directory.hpp"
 #include "rpc/tokens.hpp"
 
@@ -131,6 +133,14 @@ Expected<CoordinatorConfig> coordinator_config(const CoordinatorFlags& flags) {
   return config;
 }
 
+/// What is configured of devices against this machine's.
+caf::error check_devices(const AgentConfig& config) {
+  const auto node = node_resources(config, find_gpus());
+  if (!node) return node.error();
+  const auto files = find_device_files(node->devices, config.device_files);
+  return files ? caf::error{} : files.error();
+}
+
 Expected<AgentConfig> agent_config(const AgentFlags& flags) {
   AgentConfig config;
   if (auto wrong = load_file(flags.common.config_file, config)) return wrong;
@@ -152,6 +162,7 @@ Expected<AgentConfig> agent_config(const AgentFlags& flags) {
   }
   if (auto wrong = apply_log_format(flags.common.log_format, config.log_format)) return wrong;
   if (auto wrong = validate(config)) return wrong;
+  if (auto wrong = check_devices(config)) return wrong;
   return config;
 }
 

@@ -170,7 +170,8 @@ void read_devices(const Field& field, AgentConfig& config) {
     }
     const bool is_shared = resource == kSharedGpus;
     if (resource != "gpu" && !is_shared) ids.fail("write the ids of its devices, as in [0, 1]");
-    (void)ids.choice({"auto"});
+    if (!ids.is(InputValue::Kind::plain) || ids.text() != "auto")
+      ids.fail("write the ids of its devices, as in [0, 1], or auto");
     (is_shared ? config.shared_gpus_as_found : config.gpus_as_found) = true;
   }
 }

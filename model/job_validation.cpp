@@ -124,9 +124,11 @@ caf::error check_profiled(const JobSpec& spec) {
 }
 
 caf::error check_size(const JobSpec& spec) {
-  for (const std::uint32_t tasks : {spec.tasks_min, spec.tasks_max})
+  const bool is_range = spec.tasks_min != spec.tasks_max;
+  for (const auto& [field, tasks] :
+       {std::pair{"tasks.min", spec.tasks_min}, {"tasks.max", spec.tasks_max}})
     if (tasks < 1 || tasks > kMaxTasksPerJob)
-      return out_of_range("tasks", tasks, 1u, kMaxTasksPerJob);
+      return out_of_range(is_range ? field : "tasks", tasks, 1u, kMaxTasksPerJob);
   if (spec.tasks_max < spec.tasks_min)
     return invalid("tasks.max", std::to_string(spec.tasks_max) + " is below min, which is " +
                                     std::to_string(spec.tasks_min));

@@ -166,10 +166,10 @@ void add_run_options(CLI::App& verb, RunOptions& options) {
       verb.add_option("--tasks", options.tasks, "how many (default 1)")->check(any_count());
   verb.add_option("--min", options.tasks_min, "at least so many tasks")
       ->excludes(tasks)
-      ->check(any_count());
+      ->check(whole_number(1, kMaxTasksPerJob));
   verb.add_option("--max", options.tasks_max, "at most so many tasks")
       ->excludes(tasks)
-      ->check(any_count());
+      ->check(whole_number(1, kMaxTasksPerJob));
   verb.add_option("--env", options.environment, "NAME=VALUE for the tasks");
   verb.add_option("--directory", options.directory, "where the tasks start");
   verb.add_option("--labels", options.labels, "nodes that will do: 'ssd && zone in (a, b)'");

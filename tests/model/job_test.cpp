@@ -82,6 +82,14 @@ TEST_CASE("an invalid job is refused naming the field", "[unit][job]") {
        "0 is not between 1 and 1000000"},
       {"many tasks", [](S& s) { s.tasks_min = s.tasks_max = 1'000'001; }, invalid, "tasks",
        "1000001 is not between 1 and 1000000"},
+      {"none at least",
+       [](S& s) {
+         s.tasks_min = 0;
+         s.tasks_max = 4;
+       },
+       invalid, "tasks.min", "0 is not between 1 and 1000000"},
+      {"very many at most", [](S& s) { s.tasks_max = 1'000'001; }, invalid, "tasks.max",
+       "1000001 is not between 1 and 1000000"},
       {"max below min",
        [](S& s) {
          s.tasks_min = 5;

@@ -159,6 +159,10 @@ TEST_CASE("wrong usage is 2 and says what is wrong", "[golden][commands]") {
       {{"job", "run", "--time-limit", "10", "--", "sleep"}, "time_limit: '10' is not a duration"},
       {{"job", "run", "--env", "X", "--", "sleep"}, "environment: 'X' is not NAME=VALUE"},
       {{"job", "run", "--min", "4", "--max", "2", "--", "sleep"}, "tasks.max: 2 is below min"},
+      {{"job", "run", "--min", "0", "--max", "2", "--", "sleep"},
+       "--min: '0' is not a whole number from 1 to 1000000"},
+      {{"job", "run", "--max", "0", "--", "sleep"},
+       "--max: '0' is not a whole number from 1 to 1000000"},
       {{"job", "run", "--max", "4", "--gang", "--", "sleep"}, "tasks: the tasks of a gang"},
       {{"job", "run", "sleep", "1"},
        "'sleep' is not known here; the command to run stands after --, as in: fairwater job run -- "

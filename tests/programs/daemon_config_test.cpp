@@ -221,7 +221,8 @@ TEST_CASE("a node's devices are listed, found or counted", "[unit][daemon_config
   CHECK(message("device_files: {left: /dev/fpga0}\n").starts_with("'/dev/fpga0' is not a list"));
   CHECK(message("device_files: {left: [/dev/fpga0, /dev/fpga1]}\n").empty());
   CHECK(config.device_files == DeviceFiles{{"left", {"/dev/fpga0", "/dev/fpga1"}}});
-  CHECK(message("devices: {gpu: all}\n") == "'all' is not one of auto (line 1 of a.yaml)");
+  CHECK(message("devices: {gpu: all}\n") ==
+        "write the ids of its devices, as in [0, 1], or auto (line 1 of a.yaml)");
 }
 
 TEST_CASE("labels that no expression can name are refused", "[unit][daemon_config]") {

@@ -120,6 +120,27 @@ TEST_CASE("--check tells a good configuration from a bad one, by key", "[scenari
   }
 }
 
+TEST_CASE("--check of an agent looks at its devices' files", "[scenario]") {
+  const TemporaryDirectory directory;
+  const auto file = directory / "agent.yaml";
+  const auto check = [&](const std::string& device_files) {
+    std::ofstream(file) << "resources: {cpu: 1}\ndevices: {fpga: [left]}\ndevice_files: {"
+                        << device_files << "}\n";
+    return harness::run({.command = {harness::programs_directory() / "fairwaterd", "agent",
+                                     "--config", file, "--check"}});
+  };
+  CHECK(check("left: [/dev/full]").status == 0);
+  for (const auto& [files, message] :
+       {std::pair{"right: [/dev/full]",
+                  "device_files.right: this node has no device right; its devices are left"},
+        {"left: [/dev/no-such]", "device_files.left: '/dev/no-such' is not a device"}}) {
+    const Completed refused = check(files);
+    INFO(refused.errors);
+    CHECK(refused.status == 2);
+    CHECK(refused.errors.find(message) != std::string::npos);
+  }
+}
+
 TEST_CASE("guarantees beyond the capacity are warned of, before and at their application",
           "[scenario]") {
   Cluster cluster({.agents = {{"node1", "cpu: 4, memory: 4GiB"}},
