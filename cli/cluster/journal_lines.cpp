@@ -200,17 +200,7 @@ struct RecordFields {
   }
   Json operator()(const TasksReclaimed& body) const {
     Json tasks = Json::array();
-    for (const Reclaim& reclaim : body.tasks) {
-      Json task = task_key_json(reclaim.task);
-      task.update(Json{
-          {"tenant", tenant_name(names, reclaim.tenant)},
-          {"node", node_name(names, reclaim.node)},
-          {"claimant",
-           reclaim.claimant ? Json(tenant_name(names, reclaim.claimant)) : Json(nullptr)},
-          {"claimant_job", reclaim.claimant_job ? Json(reclaim.claimant_job.value) : Json(nullptr)},
-          {"preempted", reclaim.preempted}});
-      tasks.push_back(std::move(task));
-    }
+    for (const Reclaim& reclaim : body.tasks) tasks.push_back(reclaim_json(reclaim));
     return Json{{"tasks", tasks}, {"for_drain", body.for_drain}};
   }
   Json operator()(const CreditsSettled& body) const {
@@ -268,6 +258,16 @@ struct RecordFields {
           Json{{"lender", tenant_name(names, advance.lender)}, {"units", advance.units}});
     Json json = result_json(launch.result);
     json["returned"] = std::move(returned);
+    return json;
+  }
+  Json reclaim_json(const Reclaim& reclaim) const {
+    Json json = task_key_json(reclaim.task);
+    json.update(Json{
+        {"tenant", tenant_name(names, reclaim.tenant)},
+        {"node", node_name(names, reclaim.node)},
+        {"claimant", reclaim.claimant ? Json(tenant_name(names, reclaim.claimant)) : Json(nullptr)},
+        {"claimant_job", reclaim.claimant_job ? Json(reclaim.claimant_job.value) : Json(nullptr)},
+        {"preempted", reclaim.preempted}});
     return json;
   }
   Json grant_json(const Grant& grant) const {
@@ -478,6 +478,10 @@ std::vector<Json> events_json(const JournalRecord& record, const NameTable& name
       events.push_back(
           with_restart(with(with(head(record, "task_requeued"), task_key_json(task)), where), task,
                        requeued->restarts));
+  } else if (const auto* reclaimed = std::get_if<TasksReclaimed>(&record.body)) {
+    const Json why{{"for_drain", reclaimed->for_drain}};
+    for (const auto& task : reclaimed->tasks)
+      events.push_back(with(with(head(record, "task_reclaimed"), fields.reclaim_json(task)), why));
   } else {
     events.push_back(journal_json(record, names));
   }

@@ -148,6 +148,22 @@ TEST_CASE("a cycle is several events, in the order in which they take effect",
         R"("beyond_quota":false,"node":"node-1"})");
 }
 
+TEST_CASE("each task that makes room is an event", "[golden][journal]") {
+  const Reclaim grown{{1}, {JobId{7}, 3, 1}, {1}, {2}, JobId{9}};
+  Reclaim preempted = grown;
+  preempted.task.index = 4;
+  preempted.preempted = true;
+  const auto events = events_json(record_of(TasksReclaimed{{grown, preempted}}), some_names());
+  REQUIRE(events.size() == 2);
+  CHECK(event_text(events[0]) ==
+        "      12  2026-11-21T12:00:00.000000Z  task_reclaimed      job 7 task 3 attempt 1 tenant "
+        "physics node node-1 claimant biology claimant_job 9");
+  CHECK(json_text(events[1]) ==
+        R"({"cycle":12,"time":"2026-11-21T12:00:00.000000Z","kind":"task_reclaimed","job":7,)"
+        R"("task":4,"attempt":1,"tenant":"physics","node":"node-1","claimant":"biology",)"
+        R"("claimant_job":9,"preempted":true,"for_drain":false})");
+}
+
 TEST_CASE("each result and each requeued task is an event", "[unit][journal]") {
   const auto finished =
       events_json(record_of(TasksFinished{{1}, {one_result(), one_result()}}), some_names());
