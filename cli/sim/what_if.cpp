@@ -2,48 +2,20 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "cli/sim/what_if_proposal.hpp"
+#include "cli/sim/what_if_runs.hpp"
+#include "state/elastic.hpp"
 #include "storage/families.hpp"
 #include "storage/fold.hpp"
 
 namespace fairwater::inline cli::inline sim_cli {
 namespace {
-
-constexpr std::int64_t kUnknownRun_ms = 60'000;
-
-std::int64_t since_ms(WallTime earlier, WallTime later) {
-  return std::max<std::int64_t>(0, (later.microseconds - earlier.microseconds) / 1000);
-}
-
-/// What an attempt took, when it ended by itself.
-std::optional<std::int64_t> run_of(const TaskRecord& task) {
-  if (!task.result || !task.result->started_at || !task.result->finished_at) return std::nullopt;
-  switch (task.result->reason) {
-    case EndReason::exited:
-    case EndReason::signalled:
-    case EndReason::memory_limit:
-    case EndReason::time_limit:
-    case EndReason::cancelled:
-      return std::max<std::int64_t>(1, since_ms(task.result->started_at, task.result->finished_at));
-    case EndReason::lease_expired:
-    case EndReason::could_not_start:
-    case EndReason::node_lost:
-    case EndReason::launch_failed:
-    case EndReason::supervisor_lost:
-      break;
-  }
-  return std::nullopt;
-}
-
-bool has_ended(TaskState state) {
-  return state == TaskState::succeeded || state == TaskState::failed ||
-         state == TaskState::cancelled;
-}
 
 /// Builds the question piece by piece, in the order of `build`.
 class QuestionBuilder {
@@ -52,9 +24,9 @@ class QuestionBuilder {
       : state_(state),
         catalog_(std::move(catalog)),
         rules_(rules),
-        tasks_(state.tasks.all()),
         jobs_(state.jobs.all()),
-        live_(state.live.all()) {}
+        live_(state.live.all()),
+        runs_(state, jobs_, live_, {rules.now, rules.horizon_ms}) {}
 
   Expected<WhatIfQuestion> build(const std::vector<NodeInfo>& nodes,
                                  const std::vector<TenantSpec>& proposal) {
@@ -62,7 +34,6 @@ class QuestionBuilder {
     take_settings();
     if (auto error = take_tenants()) return error;
     if (auto error = take_nodes(nodes)) return error;
-    learn_runs();
     if (auto error = take_present()) return error;
     close_nodes();
     if (rules_.arrivals)
@@ -73,15 +44,6 @@ class QuestionBuilder {
   }
 
  private:
-  struct MeanRun {
-    std::int64_t sum_ms = 0;
-    std::int64_t count = 0;
-    void add(const MeanRun& more) {
-      sum_ms += more.sum_ms;
-      count += more.count;
-    }
-  };
-
   sim::WhatIf& what_if() { return question_.what_if; }
 
   void take_settings() {
@@ -156,62 +118,7 @@ class QuestionBuilder {
         .at_ms = std::max<sim::TimeMs>(1, since_ms(rules_.now, node.planned_drain.begins))};
   }
 
-  void learn_runs() {
-    for (const auto& [key, record] : jobs_) {
-      if (record.spec.kind == JobKind::service) continue;  // what it took says nothing of others
-      MeanRun own;
-      visit_tasks(record, [&](std::uint32_t, const TaskRecord* task) {
-        if (task == nullptr || task->state == TaskState::cancelled) return;
-        if (const auto run_ms = run_of(*task)) own.add({*run_ms, 1});
-      });
-      if (live_.contains(key)) runs_of_job_[record.id] = own;
-      runs_of_tenant_[record.tenant].add(own);
-      if (!record.spec.job_class.empty()) runs_of_class_[class_of(record)].add(own);
-    }
-  }
-
-  /// Every task by index; null for those without a record.
-  template <class Visit>
-  void visit_tasks(const JobRecord& job, Visit visit) const {
-    auto stored = tasks_.lower_bound(task_key(job.id, 0));
-    for (std::uint32_t index = 0; index < job.tasks.total; ++index) {
-      const bool has_record = stored != tasks_.end() && stored->first == task_key(job.id, index);
-      visit(index, has_record ? &stored->second : nullptr);
-      if (has_record) ++stored;
-    }
-  }
-
-  /// What a task of the job that has not ended is expected to take in all.
-  [[nodiscard]] std::int64_t expected_run(const JobRecord& job) const {
-    if (job.spec.kind == JobKind::service) return rules_.horizon_ms;
-    for (const auto& known :
-         {found_in(runs_of_job_, job.id), found_in(runs_of_class_, class_of(job)),
-          found_in(runs_of_tenant_, job.tenant)})
-      if (known.count > 0) return within_limit(job, known.sum_ms / known.count);
-    return within_limit(job, kUnknownRun_ms);
-  }
-  template <class Key>
-  static MeanRun found_in(const std::map<Key, MeanRun>& runs, const Key& key) {
-    const auto found = runs.find(key);
-    return found == runs.end() ? MeanRun{} : found->second;
-  }
-  /// Runs of one program by one tenant.
-  static std::pair<TenantId, std::string> class_of(const JobRecord& job) {
-    return {job.tenant, job.spec.job_class};
-  }
-  static std::int64_t within_limit(const JobRecord& job, std::int64_t run_ms) {
-    return job.spec.time_limit_ms > 0 ? std::min(run_ms, job.spec.time_limit_ms) : run_ms;
-  }
-  [[nodiscard]] std::int64_t expected_rest(const JobRecord& job, const TaskRecord& task) const {
-    if (job.cancelled) return 0;  // it is being stopped
-    if (job.spec.kind == JobKind::service) return rules_.horizon_ms;
-    const std::int64_t age_ms = since_ms(task.granted_at, rules_.now);
-    const std::int64_t total_ms = expected_run(job);
-    const std::int64_t outlived_ms = within_limit(job, 2 * age_ms);
-    return std::max<std::int64_t>(0, (age_ms < total_ms ? total_ms : outlived_ms) - age_ms);
-  }
-
-  [[nodiscard]] Expected<sim::Job> simulated(const JobRecord& job) const {
+  [[nodiscard]] Expected<sim::Job> simulated(const JobRecord& job) {
     const auto demand = catalog_.to_vector(job.spec.resources, "resources");
     if (!demand) return demand.error();
     const auto rule = placement_of(job.spec);
@@ -227,19 +134,43 @@ class QuestionBuilder {
     result.preemption = {.priority = job.spec.priority,
                          .preempts = job.spec.preempt,
                          .is_preemptible = job.spec.preemptible};
+    if (!job.spec.devices.empty()) ++jobs_with_devices_;
     return result;
   }
 
   /// Jobs come in the order of their ids also where the clock went back.
-  void add_job(sim::Job job, std::vector<sim::TimeMs> runs_ms, std::int64_t submit_ms) {
+  void add(sim::Job job, std::int64_t submit_ms) {
     auto& jobs = what_if().workload.jobs;
     job.submit_ms = jobs.empty() ? submit_ms : std::max(submit_ms, jobs.back().submit_ms);
+    jobs.push_back(std::move(job));
+  }
+
+  void add_job(sim::Job job, std::vector<sim::TimeMs> runs_ms, std::int64_t submit_ms) {
     job.tasks = static_cast<std::uint32_t>(runs_ms.size());
     job.run_ms = job.estimate_ms = *std::max_element(runs_ms.begin(), runs_ms.end());
     const bool are_alike = std::all_of(runs_ms.begin(), runs_ms.end(),
                                        [&](auto run_ms) { return run_ms == job.run_ms; });
     if (!are_alike) job.task_run_ms = std::move(runs_ms);
-    jobs.push_back(std::move(job));
+    add(std::move(job), submit_ms);
+  }
+
+  /// An elastic job with so much work left, whose are the last `running` tasks of those that run. By
+  /// dominant shares it keeps its least.
+  void add_elastic(sim::Job job, const JobRecord& record, std::int64_t work_ms, std::size_t running,
+                   std::int64_t submit_ms) {
+    const bool grows = rules_.allocation == AllocationRule::sequence;
+    const std::uint32_t least = record.spec.tasks_min;
+    const std::uint32_t most = grows ? most_tasks(record) : least;
+    job.tasks = std::max({least, most, static_cast<std::uint32_t>(running)});
+    job.least_tasks = grows ? least : 0;
+    job.is_gang = !grows && least > 1 && running == 0;
+    const std::int64_t shared_by = grows ? least : job.tasks;
+    job.run_ms = job.estimate_ms = std::max<std::int64_t>(1, (work_ms + shared_by - 1) / shared_by);
+    auto& all_running = what_if().state.running;
+    std::for_each(all_running.end() - static_cast<std::ptrdiff_t>(running), all_running.end(),
+                  [&](sim::RunningTask& task) { task.left_ms = job.run_ms; });
+    if (grows) ++elastic_jobs_;
+    add(std::move(job), submit_ms);
   }
 
   [[nodiscard]] bool waits_for_others(const JobRecord& job) const {
@@ -252,33 +183,57 @@ class QuestionBuilder {
       const JobRecord& record = jobs_.at(key);
       auto job = simulated(record);
       if (!job) return job.error();
-      const auto index = static_cast<sim::JobIndex>(what_if().workload.jobs.size());
-      std::vector<sim::TimeMs> running_ms, waiting_ms;
-      visit_tasks(record, [&](std::uint32_t, const TaskRecord* task) {
-        if (task != nullptr && task->state == TaskState::running) {
-          const auto rest_ms = expected_rest(record, *task);
-          what_if().state.running.push_back(
-              {.task = {index, static_cast<std::uint32_t>(running_ms.size())},
-               .node = node_index_.at(task->node),
-               .left_ms = rest_ms,
-               .step = task->step,
-               .beyond_quota = task->beyond_quota});
-          running_ms.push_back(rest_ms);
-        } else if ((task == nullptr || task->state == TaskState::pending) && !record.cancelled) {
-          waiting_ms.push_back(expected_run(record));
-        }
-      });
+      std::vector<sim::TimeMs> runs_ms = take_running(record);
+      const std::size_t running = runs_ms.size();
+      const std::uint32_t waiting = waiting_tasks(record);
       if (record.spec.kind == JobKind::service && !record.cancelled) ++services_now_;
       auto& facts = question_.facts;
-      facts.running_tasks += running_ms.size();
-      facts.waiting_tasks += waiting_ms.size();
-      if (!waiting_ms.empty()) ++facts.waiting_jobs;
-      if (!waiting_ms.empty() && waits_for_others(record)) ++jobs_after_others_;
-      running_ms.insert(running_ms.end(), waiting_ms.begin(), waiting_ms.end());
-      if (!running_ms.empty())
-        add_job(*std::move(job), std::move(running_ms), -since_ms(record.submitted_at, rules_.now));
+      facts.running_tasks += running;
+      facts.waiting_tasks += waiting;
+      if (waiting > 0) ++facts.waiting_jobs;
+      if (waiting > 0 && waits_for_others(record)) ++jobs_after_others_;
+      runs_ms.resize(running + waiting, runs_.expected(record));
+      const std::int64_t submit_ms = -since_ms(record.submitted_at, rules_.now);
+      if (runs_ms.empty()) continue;
+      if (goes_on_elastic(record))
+        add_elastic(*std::move(job), record, sum_of(runs_ms), running, submit_ms);
+      else
+        add_job(*std::move(job), std::move(runs_ms), submit_ms);
     }
     return {};
+  }
+
+  /// How long each is expected to run on.
+  std::vector<sim::TimeMs> take_running(const JobRecord& record) {
+    const auto index = static_cast<sim::JobIndex>(what_if().workload.jobs.size());
+    std::vector<sim::TimeMs> rests_ms;
+    runs_.visit_tasks(record, [&](std::uint32_t, const TaskRecord* task) {
+      if (task == nullptr || task->state != TaskState::running) return;
+      const auto rest_ms = runs_.expected_rest(record, *task);
+      what_if().state.running.push_back(
+          {.task = {index, static_cast<std::uint32_t>(rests_ms.size())},
+           .node = node_index_.at(task->node),
+           .left_ms = rest_ms,
+           .step = task->step,
+           .beyond_quota = task->beyond_quota});
+      rests_ms.push_back(rest_ms);
+    });
+    return rests_ms;
+  }
+
+  /// Of those that it would run whatever is idle.
+  static std::uint32_t waiting_tasks(const JobRecord& record) {
+    if (record.cancelled) return 0;
+    return goes_on_elastic(record) ? claimed_tasks(record) : record.tasks.pending();
+  }
+  static bool goes_on_elastic(const JobRecord& record) {
+    return is_elastic(record.spec) && !record.winding_down && !record.cancelled;
+  }
+  static std::uint32_t most_tasks(const JobRecord& record) {
+    return record.growth_limit.tasks == 0 ? record.tasks.total : record.growth_limit.tasks;
+  }
+  static std::int64_t sum_of(const std::vector<sim::TimeMs>& runs_ms) {
+    return std::accumulate(runs_ms.begin(), runs_ms.end(), std::int64_t{0});
   }
 
   /// A node that takes no tasks counts with what runs there, as in the coordinator's quotas. One
@@ -310,18 +265,13 @@ class QuestionBuilder {
       }
       auto job = simulated(record);
       if (!job) return job.error();
-      std::vector<sim::TimeMs> runs_ms;
-      visit_tasks(record, [&](std::uint32_t, const TaskRecord* task) {
-        const auto run_ms = task != nullptr && has_ended(task->state)
-                                ? run_of(*task)
-                                : std::optional<std::int64_t>{};
-        if (run_ms)
-          runs_ms.push_back(*run_ms);
-        else if (!record.cancelled)
-          runs_ms.push_back(expected_run(record));
-      });
+      std::vector<sim::TimeMs> runs_ms = runs_.of_past(record);
       if (runs_ms.empty()) continue;  // cancelled before any of it ran
-      add_job(*std::move(job), std::move(runs_ms), rules_.horizon_ms - age_ms);
+      const std::int64_t submit_ms = rules_.horizon_ms - age_ms;
+      if (is_elastic(record.spec))
+        add_elastic(*std::move(job), record, sum_of(runs_ms), 0, submit_ms);
+      else
+        add_job(*std::move(job), std::move(runs_ms), submit_ms);
       ++question_.facts.arriving_jobs;
       if (!record.spec.after.empty()) ++jobs_after_others_;
     }
@@ -376,6 +326,8 @@ class QuestionBuilder {
         static_cast<std::uint64_t>(std::count_if(jobs.begin(), jobs.end(), [](const sim::Job& job) {
           return job.preemption.preempts;
         })));
+    count("elastic jobs grow as with elastic: qrea, whatever coordinator.yaml says", elastic_jobs_);
+    count("jobs that name devices are simulated as if they named none", jobs_with_devices_);
     const auto& tenants = what_if().cluster.tenants;
     count("tenants with a min, within which tasks preempt, whatever preempt_for_min says",
           static_cast<std::uint64_t>(std::count_if(
@@ -393,20 +345,19 @@ class QuestionBuilder {
   const State& state_;
   const ResourceCatalog catalog_;
   const WhatIfRules rules_;
-  const std::map<std::string, TaskRecord> tasks_;
   const std::map<std::string, JobRecord> jobs_;
   const std::map<std::string, LiveJob> live_;
+  const WhatIfRuns runs_;
   std::map<TenantId, sim::TenantIndex> tenant_index_;
   std::map<GroupId, GroupId> group_ids_;  ///< of the coordinator's, those of the simulated cluster
   std::map<NodeId, sim::NodeIndex> node_index_;
-  std::map<JobId, MeanRun> runs_of_job_;  ///< of those that have not ended
-  std::map<std::pair<TenantId, std::string>, MeanRun> runs_of_class_;
-  std::map<TenantId, MeanRun> runs_of_tenant_;
   std::uint64_t tenants_not_fifo_ = 0;
   std::uint64_t jobs_after_others_ = 0;
   std::uint64_t jobs_of_the_gone_ = 0;
   std::uint64_t services_of_the_past_ = 0;
   std::uint64_t services_now_ = 0;
+  std::uint64_t elastic_jobs_ = 0;  ///< that grow
+  std::uint64_t jobs_with_devices_ = 0;
   WhatIfQuestion question_;
 };
 

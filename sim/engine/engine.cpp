@@ -66,9 +66,7 @@ class Engine {
 
   EngineResult run() {
     take_arrivals();
-    for (const auto& running : options_.running)
-      occupy({running.task, running.node, workload_.jobs[running.task.job].min_units},
-             running.left_ms * workload_.jobs[running.task.job].min_units);
+    for (const auto& running : options_.running) resume(running);
     take_ends();
     if (cycle_is_due()) run_cycle();
     while (const auto next = next_instant()) {
@@ -255,6 +253,16 @@ class Engine {
       join_spread(start);
     else
       occupy(start, run_ms_of(job, start.task.index) * job.min_units);
+  }
+
+  void resume(const RunningTask& running) {
+    const Job& job = workload_.jobs[running.task.job];
+    if (!shares_work(job)) {
+      occupy({running.task, running.node, job.min_units}, running.left_ms * job.min_units);
+      return;
+    }
+    join_spread({running.task, running.node, 1, running.step == GrantStep::growth});
+    spread_.at(running.task.job).has_begun = true;
   }
 
   /// The task runs from now on, for `work` unit-milliseconds.

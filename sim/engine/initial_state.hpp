@@ -11,7 +11,7 @@
 namespace fairwater::sim::inline engine {
 
 /// A task that runs at time 0. Its job was submitted by then, and it is among the job's first
-/// tasks: those behind them wait.
+/// tasks: those behind them wait. Of an elastic job over nodes `run_ms` says what work is left.
 struct RunningTask {
   TaskId task;
   NodeIndex node = 0;

@@ -41,7 +41,9 @@ class JobWatch final : public Observer {
   }
   void preempted(TaskId task, std::int64_t lost) override { recorder_.preempted(task, lost); }
   void ended(TaskId task, NodeIndex node, Units units, bool killed) override {
-    if (!killed) --jobs_[task.job].tasks_left;
+    // An elastic job's tasks end otherwise only once its work is done.
+    auto& tasks_left = jobs_[task.job].tasks_left;
+    if (!killed) tasks_left = shares_work(question_.workload.jobs[task.job]) ? 0 : tasks_left - 1;
     recorder_.ended(task, node, units, killed);
   }
   void cycle_done(const Scheduler& scheduler) override { recorder_.cycle_done(scheduler); }

@@ -105,7 +105,13 @@ SequenceScheduler::SequenceScheduler(const PolicyOptions& options, const Cluster
       accounts_(cluster.tenants.size()),
       before_(cluster.tenants.size()) {
   plan_drains(initial);
-  for (const auto& running : initial.running) ++running_at_start_[running.task.job];
+  for (const auto& running : initial.running) {
+    WorkQueues::AtStart& job = at_start_[running.task.job];
+    ++job.running;
+    if (running.step != GrantStep::growth) continue;
+    ++job.grown;
+    grown_.insert(running.task);
+  }
   for (TenantIndex i = 0; counts_time_ && i < before_.size(); ++i) {
     const TimeAccount account = cycle_.allocator().accounts().time().account(tenant_id(i));
     before_[i] = {account.held_total, account.part_total};
@@ -206,8 +212,8 @@ void SequenceScheduler::settle() {
 }
 
 void SequenceScheduler::submit(JobIndex index) {
-  const auto running = running_at_start_.find(index);
-  queues_.add(index, running == running_at_start_.end() ? 0 : running->second);
+  const auto running = at_start_.find(index);
+  queues_.add(index, running == at_start_.end() ? WorkQueues::AtStart{} : running->second);
 }
 
 void SequenceScheduler::done(JobIndex index) {

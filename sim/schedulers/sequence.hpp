@@ -76,9 +76,9 @@ class SequenceScheduler final : public Scheduler {
   const Workload& workload_;
   DealCycle cycle_;
   const bool counts_time_;
-  const LedgerMs began_ms_;                             ///< time 0, as the ledger has it
-  std::vector<DrainTurn> drain_turns_;                  ///< that are to come, the last first
-  std::map<JobIndex, std::uint32_t> running_at_start_;  ///< the first so many tasks of a job
+  const LedgerMs began_ms_;             ///< time 0, as the ledger has it
+  std::vector<DrainTurn> drain_turns_;  ///< that are to come, the last first
+  std::map<JobIndex, WorkQueues::AtStart> at_start_;
   WorkQueues queues_;
   std::vector<Account> accounts_;                ///< but for what the ledger knows
   std::vector<TimeAccounts::Integrals> before_;  ///< of stretches that were settled before time 0

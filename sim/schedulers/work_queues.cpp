@@ -23,10 +23,17 @@ WorkQueues::WorkQueues(const PolicyOptions& options, const Cluster& cluster,
 
 // -- what changes ---------------------------------------------------------------------------------
 
-void WorkQueues::add(JobIndex index, std::uint32_t running) {
-  const std::uint32_t tasks = workload_.jobs[index].tasks;
-  if (running == tasks) return;
-  change(index, [&](Unfinished& job) { job.waiting.add(running, tasks - running, 1); });
+void WorkQueues::add(JobIndex index, const AtStart& at_start) {
+  const Job& job = workload_.jobs[index];
+  const std::uint32_t waiting = job.tasks - at_start.running;
+  if (waiting == 0 && !shares_work(job)) return;
+  change(index, [&](Unfinished& unfinished) {
+    if (waiting > 0) unfinished.waiting.add(at_start.running, waiting, 1);
+    if (!shares_work(job) || at_start.running == 0) return;
+    unfinished.has_begun = true;
+    unfinished.held = at_start.running - at_start.grown;
+    ++elastic_jobs_;
+  });
 }
 
 void WorkQueues::start(TaskId task, std::uint32_t attempt, bool has_grown) {

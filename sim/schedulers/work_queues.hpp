@@ -32,8 +32,13 @@ class WorkQueues {
   WorkQueues(const PolicyOptions& options, const Cluster& cluster, const Workload& workload,
              bool knows_runs);
 
-  /// The job came; its first `running` tasks run already.
-  void add(JobIndex job, std::uint32_t running);
+  /// Of a job's tasks.
+  struct AtStart {
+    std::uint32_t running = 0;  ///< the first so many
+    std::uint32_t grown = 0;    ///< of them
+  };
+  /// The job came; some of its tasks may run already.
+  void add(JobIndex job, const AtStart& at_start);
   void start(TaskId task, std::uint32_t attempt, bool has_grown);
   /// It ended as it was told, and waits, unless its job is done.
   void wait_again(TaskId task, std::uint32_t attempt, bool had_grown);

@@ -57,7 +57,7 @@ class SmallJournal {
 
   void submit(std::int64_t time_s, JobId job, TenantId tenant, std::uint32_t tasks, JobSpec spec) {
     spec.tenant = tenant == kArt ? "art" : "botany";
-    spec.tasks_min = spec.tasks_max = tasks;
+    if (!is_elastic(spec)) spec.tasks_min = spec.tasks_max = tasks;
     spec.resources = {{"cpu", 1000}};
     add(time_s, JobSubmitted{job, tenant, spec});
     DemandWindow window;
@@ -239,6 +239,60 @@ TEST_CASE("gangs that wait and that come again are gangs there", "[unit][what-if
     CHECK(job.is_gang);
     CHECK(job.tasks == 50);
   }
+}
+
+TEST_CASE("elastic jobs claim their least and share their work out", "[unit][what-if][elastic]") {
+  SmallJournal journal;
+  JobSpec elastic;
+  elastic.tasks_min = 2;
+  elastic.tasks_max = 50;
+  journal.submit(1010, JobId{1}, kArt, 2, elastic);
+  journal.deal(1010);
+  journal.finish(JobId{1}, 0, 1010, 1030);
+  journal.finish(JobId{1}, 1, 1010, 1040);
+  journal.add(1040, JobWindsDown{JobId{1}});
+  journal.submit(1050, JobId{2}, kArt, 2, elastic);
+  journal.deal(1050);
+  journal.submit(1060, JobId{3}, kArt, 2, elastic);
+  journal.add(1060, GrowthLimited{JobId{3}, {.tasks = 4}});
+  WhatIfRules rules{at_s(1070), 100'000};
+  const auto question =
+      what_if_question(journal.state.state(), node_that_is(NodeState::up), {}, rules);
+  REQUIRE(question);
+  CHECK(question->facts.running_tasks == 2);
+  CHECK(question->facts.waiting_tasks == 2);
+  CHECK(question->facts.notes ==
+        std::vector<std::string>{
+            "elastic jobs grow as with elastic: qrea, whatever coordinator.yaml says: 5"});
+  CHECK(running_of(*question) == std::vector<std::string>{"0.0 on 0: 5s", "0.1 on 0: 5s"});
+  const auto described = [](const WhatIfQuestion& asked) {
+    std::vector<std::string> lines;
+    for (const auto& job : asked.what_if.workload.jobs)
+      lines.push_back(fmt::format("{}s: {} to {}, {}s{}", job.submit_ms / 1000, job.least_tasks,
+                                  job.tasks, job.run_ms / 1000, job.is_gang ? ", gang" : ""));
+    return lines;
+  };
+  CHECK(described(*question) == std::vector<std::string>{"-20s: 2 to 50, 5s", "-10s: 2 to 4, 25s",
+                                                         "40s: 2 to 50, 25s", "80s: 2 to 50, 25s",
+                                                         "90s: 2 to 4, 25s"});
+  rules.allocation = AllocationRule::drf;
+  const auto by_share =
+      what_if_question(journal.state.state(), node_that_is(NodeState::up), {}, rules);
+  REQUIRE(by_share);
+  CHECK(by_share->facts.notes.empty());
+  CHECK(described(*by_share) ==
+        std::vector<std::string>{"-20s: 0 to 2, 5s", "-10s: 0 to 2, 25s, gang",
+                                 "40s: 0 to 2, 25s, gang", "80s: 0 to 2, 25s, gang",
+                                 "90s: 0 to 2, 25s, gang"});
+}
+
+TEST_CASE("that a job names devices is noted", "[unit][what-if]") {
+  SmallJournal journal;
+  JobSpec spec;
+  spec.devices = {"gpu0"};
+  journal.submit(1010, JobId{1}, kArt, 1, spec);
+  CHECK(question_of(journal, 1070, 30).facts.notes ==
+        std::vector<std::string>{"jobs that name devices are simulated as if they named none: 1"});
 }
 
 TEST_CASE("a journal becomes what runs, what waits and what comes again", "[unit][what-if]") {

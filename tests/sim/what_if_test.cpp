@@ -294,6 +294,35 @@ TEST_CASE("what had grown before a simulation is taken back in it", "[unit][sim]
   CHECK(result.running == 8);
 }
 
+TEST_CASE("an elastic job goes on with its least and what had grown", "[unit][sim][elastic]") {
+  WhatIf question = small_cluster({"art", "botany"});
+  Job elastic = one_processor(0, -1000, 20, kMinute_ms);
+  elastic.least_tasks = 2;  // two minutes of work are left to all of them together
+  question.workload.jobs = {elastic, one_processor(1, 10'000, 4, kMinute_ms)};
+  for (std::uint32_t task = 0; task < 8; ++task)
+    question.state.running.push_back(
+        {{0, task}, 0, kMinute_ms, task < 2 ? GrantStep::allowance : GrantStep::growth, false});
+  const PolicyOptions policy{.name = "sequence"};
+  SequenceScheduler scheduler{policy, question.cluster, question.workload, question.state};
+  Diary diary;
+  run_engine(question.cluster, question.workload, scheduler, diary,
+             {.end_ms = question.horizon_ms, .running = question.state.running});
+  // Eight work for ten seconds; then four of those that have grown give back, in five.
+  const auto said = [&](const std::string& line) {
+    return std::count(diary.lines.begin(), diary.lines.end(), line);
+  };
+  for (const std::string task : {"0.4", "0.5", "0.6", "0.7"})
+    CHECK(said("15000: " + task + " ends") == 1);
+  for (const std::string task : {"1.0", "1.1", "1.2", "1.3"})
+    CHECK(said("15000: " + task + " starts") == 1);
+  for (const std::string task : {"0.0", "0.1", "0.2", "0.3"})
+    CHECK(said("20000: " + task + " ends") == 1);
+
+  const WhatIfReport report = compare(question);
+  CHECK(report.before.tenants[0].jobs_done == 1);
+  CHECK(report.before.tenants[1].mean_wait_s == 5);
+}
+
 TEST_CASE("a proposal that changes nothing changes nothing", "[unit][sim]") {
   WhatIf question = always_busy();
   question.state.accounts.ious = {{.debtor = 1, .creditor = 2, .units = 40, .age = 1}};
