@@ -366,11 +366,13 @@ class Explanation {
                      0;
         });
     if (smaller == 0 || share.total == 0) return;
-    const Wide per_mille = Wide{share.amount} * 1000 / share.total;
-    add("share",
-        "its tenant's dominant share is " + std::to_string(static_cast<std::int64_t>(per_mille)) +
-            " thousandths at weight " + std::to_string(share.weight) + "; " +
-            std::to_string(smaller) + " tenants that wait have less by weight, and come first");
+    const auto thousandths = [](auto part, auto whole) {
+      return std::to_string(static_cast<std::int64_t>(Wide{part} * 1000 / Wide{whole}));
+    };
+    add("share", "its tenant's dominant share is " + thousandths(share.amount, share.total) +
+                     " thousandths, and " + thousandths(share.weight, state_.sequence.cycle()) +
+                     " belong to it by weight; " + std::to_string(smaller) +
+                     " tenant(s) that wait have less by weight, and come first");
   }
 
   void explain_share() {

@@ -137,6 +137,23 @@ TEST_CASE("the example of the DRF paper, and its way with weights", "[unit][by_s
   CHECK(cluster.held(2) == 2);
 }
 
+TEST_CASE("by share, an explanation says what belongs to a tenant", "[unit][by_share]") {
+  ShareCluster cluster;
+  cluster.tenant(1, of_weight(300'000'000));  // as those in a tree have them
+  cluster.tenant(2, of_weight(700'000'000));
+  cluster.node(1, cpu_memory(10'000, 10'240));
+  const JobId job = cluster.submit(1, tasks(100, cpu_memory(2000, 1024)));
+  cluster.submit(2, tasks(100, cpu_memory(3000, 1024)));
+  cluster.run();
+  const auto obstacles =
+      cluster.cycle().allocator().explain_waiting(TenantId{1}, job, cluster.held(1));
+  REQUIRE(obstacles.size() == 2);
+  CHECK(obstacles[1].code == "share");
+  CHECK(obstacles[1].message ==
+        "its tenant's dominant share is 400 thousandths, and 300 belong to it by weight; 1 "
+        "tenant(s) that wait have less by weight, and come first");
+}
+
 TEST_CASE("a cycle gives everybody as many tasks as progressive filling does",
           "[property][by_share]") {
   std::uint64_t placed = 0;
