@@ -7,6 +7,7 @@
 #include "cli/sim/file_fields.hpp"
 #include "cli/sim/file_parts.hpp"
 #include "input/resource_kinds.hpp"
+#include "model/node.hpp"
 #include "policy/gpu/node.hpp"
 #include "sim/traces/openb_workload.hpp"
 
@@ -85,6 +86,9 @@ void read_nodes(SimFileDraft& draft, const FieldMap& fields) {
   fields.read("count", count, integer_from(1, kMaxNodes));
   fields.read("site", shape.traits.site);
   fields.read("labels", shape.traits.labels);
+  if (fields.find("site"))
+    if (auto wrong = validate_site(shape.traits.site)) fields.fail(wrong);
+  if (auto wrong = validate_labels(shape.traits.labels)) fields.fail(wrong);
   if (const auto amounts = fields.find("resources")) {
     const auto capacity = draft.catalog.to_vector(amounts->amounts(), "resources");
     if (!capacity) fields.fail(capacity.error());

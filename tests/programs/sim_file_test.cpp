@@ -257,6 +257,13 @@ TEST_CASE("a simulation file says when nodes drain", "[unit][sim-file]") {
   CHECK_THAT(refusal_of(with("{at: never}")), Catch::StartsWith("nodes[0].drain.at: 'never'"));
 }
 
+TEST_CASE("a simulation's nodes have sites and labels that jobs can name", "[unit][sim-file]") {
+  CHECK_THAT(refusal_of(changed("site: north,", "site: north, labels: {a b: x},")),
+             Catch::StartsWith("nodes[0].labels.a b: the label is called 'a b'"));
+  CHECK_THAT(refusal_of(changed("site: north,", "site: my north,")),
+             Catch::StartsWith("nodes[0].site: 'my north'"));
+}
+
 TEST_CASE("a simulation file's trace is looked for beside it", "[unit][sim-file]") {
   const TemporaryDirectory directory;
   const std::string file = directory / "s.yaml";
