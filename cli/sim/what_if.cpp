@@ -63,11 +63,7 @@ class QuestionBuilder {
     const auto tree = nesting.tree(catalog_);
     if (!tree) return tree.error();
     sim::Cluster& cluster = what_if().cluster;
-    for (const auto& [id, terms] : tree->groups) {
-      cluster.groups.push_back(terms);
-      group_ids_.emplace(id, GroupId{static_cast<std::uint32_t>(cluster.groups.size())});
-      renumber(cluster.groups.back().place);
-    }
+    for (const auto& [id, terms] : tree->groups) add_group(id, terms, cluster.groups);
     for (auto [id, terms] : tree->tenants) {
       if (terms.place) renumber(*terms.place);
       tenant_index_[id] = static_cast<sim::TenantIndex>(cluster.tenants.size());
@@ -154,7 +150,7 @@ class QuestionBuilder {
     add(std::move(job), submit_ms);
   }
 
-  /// An elastic job with so much work left, whose are the last `running` tasks of those that run. By
+  /// An elastic job with so much work left; its tasks are the last `running` of all that run. By
   /// dominant shares it keeps its least.
   void add_elastic(sim::Job job, const JobRecord& record, std::int64_t work_ms, std::size_t running,
                    std::int64_t submit_ms) {
@@ -278,7 +274,13 @@ class QuestionBuilder {
     return {};
   }
 
-  /// Groups are numbered as the simulated cluster has them.
+  void add_group(GroupId id, const GroupTerms& terms, std::vector<GroupTerms>& groups) {
+    groups.push_back(terms);
+    group_ids_.emplace(id, GroupId{static_cast<std::uint32_t>(groups.size())});
+    renumber(groups.back().place);
+  }
+
+  /// Groups are numbered by their places in the list that has them.
   void renumber(QuotaPlace& place) const {
     if (place.group) place.group = group_ids_.at(place.group);
   }
@@ -301,6 +303,8 @@ class QuestionBuilder {
     const TenantNesting after(std::move(specs));
     if (auto wrong = check_proposal(proposal, state_.nesting(), after, ids, catalog_)) return wrong;
     const auto tree = after.tree(catalog_);
+    group_ids_.clear();
+    for (const auto& [id, terms] : tree->groups) add_group(id, terms, what_if().proposed_groups);
     for (auto [id, terms] : tree->tenants) {
       if (terms.place) renumber(*terms.place);
       what_if().proposal.push_back({after.spec(id).name, terms, after.spec(id).placement});
@@ -349,7 +353,7 @@ class QuestionBuilder {
   const std::map<std::string, LiveJob> live_;
   const WhatIfRuns runs_;
   std::map<TenantId, sim::TenantIndex> tenant_index_;
-  std::map<GroupId, GroupId> group_ids_;  ///< of the coordinator's, those of the simulated cluster
+  std::map<GroupId, GroupId> group_ids_;  ///< of the coordinator's, those of the tree at hand
   std::map<NodeId, sim::NodeIndex> node_index_;
   std::uint64_t tenants_not_fifo_ = 0;
   std::uint64_t jobs_after_others_ = 0;

@@ -11,8 +11,9 @@
 
 namespace fairwater::inline cli::inline sim_cli {
 
-/// Whoever runs jobs may come or change; who has tenants stays as it is. `invalid_input` or
-/// `not_supported` names `tenants[I].FIELD`. `ids`: of all in `before` and `after`.
+/// Anybody may come, change or move; but who runs jobs gets no tenants, and who has tenants keeps
+/// some. `invalid_input` or `not_supported` names `tenants[I].FIELD`. `ids`: of all in `before` and
+/// `after`.
 [[nodiscard]] caf::error check_proposal(const std::vector<TenantSpec>& proposal,
                                         const TenantNesting& before, const TenantNesting& after,
                                         const std::map<std::string, TenantId>& ids,

@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "policy/allocator/allocator.hpp"
 #include "policy/allocator/deal.hpp"
 #include "policy/ledger/accounts.hpp"
 #include "sim/engine/scheduler.hpp"
@@ -20,23 +21,29 @@ struct RunningTask {
   bool beyond_quota = false;
 };
 
-/// A tenant whose terms in Cluster::tenants hold from time 0 on.
-struct TermsChange {
-  TenantIndex tenant = 0;
-  std::optional<TenantTerms> before;  ///< none: it comes; it stands behind those that were there
-};
-
 /// What the allocator calls them.
 [[nodiscard]] inline TenantId tenant_id(TenantIndex tenant) { return {tenant + 1}; }
 [[nodiscard]] inline NodeId node_id(NodeIndex node) { return {node + 1}; }
 
 /// Empty vectors: nobody has any.
 struct InitialState {
-  /// Before `changes`, of the tenants that were there: tenant_id() and node_id() are the ids.
+  /// Before the tree changed, of the tenants that were there: tenant_id() and node_id() are the
+  /// ids.
   AccountsSnapshot accounts;
   std::vector<NodeIndex> closed;     ///< nodes that take no further task
   std::vector<RunningTask> running;  ///< fit on their nodes together
-  std::vector<TermsChange> changes;  ///< made in this order, when all of the above stands
+  /// What the cluster's tenants and groups were until all of the above stood: those who come stand
+  /// behind those that were there. None: what they are.
+  std::optional<TenantTree> before;
 };
+
+[[nodiscard]] inline TenantTree tenant_tree(const Cluster& cluster) {
+  TenantTree tree;
+  for (std::uint32_t i = 0; i < cluster.groups.size(); ++i)
+    tree.groups.push_back({GroupId{i + 1}, cluster.groups[i]});
+  for (TenantIndex i = 0; i < cluster.tenants.size(); ++i)
+    tree.tenants.push_back({tenant_id(i), cluster.tenants[i].terms});
+  return tree;
+}
 
 }  // namespace fairwater::sim::inline engine

@@ -125,21 +125,20 @@ Outlook look_ahead(const WhatIf& question, const Cluster& cluster, const Initial
 }
 
 /// Puts the proposal in force, and tells the state what was before.
-void apply_proposal(const std::vector<ProposedTenant>& proposal, Cluster& cluster,
-                    InitialState& state) {
+void apply_proposal(const WhatIf& question, Cluster& cluster, InitialState& state) {
+  state.before = tenant_tree(cluster);
+  cluster.groups = question.proposed_groups;
   std::map<std::string, TenantIndex> known;
   for (TenantIndex i = 0; i < cluster.tenants.size(); ++i) known[cluster.tenants[i].name] = i;
-  for (const auto& proposed : proposal) {
+  for (const auto& proposed : question.proposal) {
     const auto found = known.find(proposed.name);
     if (found == known.end()) {
-      state.changes.push_back({static_cast<TenantIndex>(cluster.tenants.size()), std::nullopt});
       cluster.tenants.push_back({proposed.name, proposed.terms, 0, proposed.placement});
       continue;
     }
-    cluster.tenants[found->second].placement = proposed.placement;
-    TenantTerms& terms = cluster.tenants[found->second].terms;
-    if (terms == proposed.terms) continue;
-    state.changes.push_back({found->second, std::exchange(terms, proposed.terms)});
+    SimTenant& tenant = cluster.tenants[found->second];
+    tenant.placement = proposed.placement;
+    tenant.terms = proposed.terms;
   }
 }
 
@@ -152,7 +151,7 @@ WhatIfReport compare(const WhatIf& question) {
   report.before = look_ahead(question, question.cluster, question.state);
   Cluster cluster = question.cluster;
   InitialState state = question.state;
-  apply_proposal(question.proposal, cluster, state);
+  apply_proposal(question, cluster, state);
   report.after = look_ahead(question, cluster, state);
   for (const auto& tenant : cluster.tenants) report.tenants.push_back(tenant.name);
   return report;

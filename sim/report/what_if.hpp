@@ -24,10 +24,11 @@ struct ProposedTenant {
 struct WhatIf {
   Cluster cluster;        ///< with the tenants as they are
   Workload workload;      ///< since now; what was submitted before stands before 0
-  InitialState state;     ///< without changes
+  InitialState state;     ///< with no other tree before
   TimeMs horizon_ms = 0;  ///< > 0
-  /// Made in this order, as a coordinator would. Those whose terms stay change nothing.
+  /// All that run jobs; those whose terms stay change nothing. Their places are in proposed_groups.
   std::vector<ProposedTenant> proposal;
+  std::vector<GroupTerms> proposed_groups;  ///< all, each behind the one that it is in
 };
 
 /// One tenant in one of the runs, from now to the horizon.

@@ -18,22 +18,6 @@ constexpr std::int64_t kSecond_ms = 1000;  ///< between settlements
 /// kept from one task to another; mostly the second changes nothing.
 constexpr std::uint32_t kMostHeartbeats = 100;
 
-/// The tenants as they were before the initial state's changes.
-std::vector<TenantTree::Tenant> tenants_before(const Cluster& cluster,
-                                               const InitialState& initial) {
-  std::map<TenantIndex, const TermsChange*> changes;
-  for (const auto& change : initial.changes) changes[change.tenant] = &change;
-  std::vector<TenantTree::Tenant> tenants;
-  for (TenantIndex i = 0; i < cluster.tenants.size(); ++i) {
-    const auto change = changes.find(i);
-    const bool is_there = change == changes.end() || change->second->before;
-    if (!is_there) continue;
-    tenants.push_back({tenant_id(i), change == changes.end() ? cluster.tenants[i].terms
-                                                             : *change->second->before});
-  }
-  return tenants;
-}
-
 Grant held_grant(const Cluster& cluster, const Workload& workload, const RunningTask& running) {
   const Job& job = workload.jobs[running.task.job];
   return {.task = {job_id(running.task.job), running.task.index, 1},
@@ -59,7 +43,7 @@ HeldTask held_task(const Cluster& cluster, const Workload& workload, const Runni
           .preemption = preemption_of(workload.jobs[running.task.job])};
 }
 
-/// As a coordinator that begins anew, and to which an operator applies the changes then.
+/// As a coordinator that begins anew, and to which an operator applies another tree then.
 DealCycle make_cycle(const PolicyOptions& options, const Cluster& cluster, const Workload& workload,
                      const InitialState& initial) {
   AllocatorSettings settings = cluster.settings;
@@ -75,9 +59,7 @@ DealCycle make_cycle(const PolicyOptions& options, const Cluster& cluster, const
   settings.preempt_after_ms = options.preempt_after_ms;
   settings.preempts_for_min = options.preempts_for_min;
   ClusterSnapshot snapshot;
-  for (std::uint32_t i = 0; i < cluster.groups.size(); ++i)
-    snapshot.tree.groups.push_back({GroupId{i + 1}, cluster.groups[i]});
-  snapshot.tree.tenants = tenants_before(cluster, initial);
+  snapshot.tree = initial.before ? *initial.before : tenant_tree(cluster);
   snapshot.accounts = initial.accounts;
   const std::set<NodeIndex> closed{initial.closed.begin(), initial.closed.end()};
   for (NodeIndex i = 0; i < cluster.nodes.size(); ++i)
@@ -87,8 +69,7 @@ DealCycle make_cycle(const PolicyOptions& options, const Cluster& cluster, const
     snapshot.held.push_back(held_task(cluster, workload, running));
   DealCycle cycle = restore(settings, snapshot);
   cycle.set_care(PlaceCare::thorough);
-  for (const auto& change : initial.changes)
-    cycle.allocator().set_tenant(tenant_id(change.tenant), cluster.tenants[change.tenant].terms);
+  if (initial.before) cycle.allocator().set_tree(tenant_tree(cluster), {});
   return cycle;
 }
 

@@ -452,51 +452,57 @@ TEST_CASE("a proposal names resources that the cluster has", "[unit][what-if]") 
   CHECK(details(refused.error()).field == "tenants[0].max.tapes");
 }
 
-TEST_CASE("a proposal for those that have tenants is refused by its name", "[unit][what-if]") {
+TEST_CASE("a proposal changes the tree", "[unit][what-if]") {
   SmallJournal journal;
   TenantsChanged tree;
-  const auto add = [&](std::uint32_t id, const char* name, const char* parent) {
+  const auto spec_of = [](const char* name, const char* parent, Weight weight) {
+    TenantSpec spec;
+    spec.name = name;
+    spec.parent = parent;
+    spec.weight = weight;
+    return spec;
+  };
+  const TenantSpec eng = spec_of("eng", "", 2), web = spec_of("web", "eng", 2);
+  for (const auto& [id, spec] : {std::pair{3U, eng}, {4U, web}}) {
     TenantRecord record;
     record.id = TenantId{id};
-    record.spec.name = name;
-    record.spec.parent = parent;
-    record.spec.weight = 2;
+    record.spec = spec;
     tree.tenants.push_back(record);
-  };
-  add(3, "eng", "");
-  add(4, "web", "eng");
+  }
   journal.add(1000, tree);
-  const auto refusal = [&](std::vector<TenantSpec> proposal) {
-    const auto question =
-        what_if_question(journal.state.state(), {}, proposal, {at_s(1070), 1000, true});
-    return question ? ErrorDetails{} : details(question.error());
+  const auto asked = [&](const std::vector<TenantSpec>& proposal) {
+    return what_if_question(journal.state.state(), {}, proposal, {at_s(1070), 1000, true});
   };
-  TenantSpec eng = tree.tenants[0].spec;
-  TenantSpec web = tree.tenants[1].spec;
-  CHECK(refusal({eng, web}).message.empty());
-  eng.weight = 4;
-  CHECK(refusal({web, eng}).field == "tenants[1].weight");
-  CHECK(refusal({web, eng}).message ==
-        "'4': eng has tenants, and what-if changes only tenants that run jobs; write 2, as it is "
-        "now");
-  eng = tree.tenants[0].spec;
-  eng.max = {{"cpu", 2000}};
-  CHECK(refusal({eng}).field == "tenants[0].max");
-  CHECK(refusal({eng}).message ==
-        "'cpu 2': eng has tenants, and what-if changes only tenants that run jobs; leave it out, "
-        "as it is now");
-  web.weight = 9;
-  CHECK(refusal({web}).message.empty());
-  web.parent = "";
-  CHECK(refusal({web}).field == "tenants[0].parent");
-  CHECK_THAT(refusal({web}).message, Catch::Contains("leaves eng without tenants"));
-  TenantSpec added;
-  added.name = "new";
-  added.parent = "eng";
-  CHECK(refusal({added}).message.empty());
-  added.parent = "art";
-  CHECK(refusal({added}).field == "tenants[0].parent");
-  CHECK_THAT(refusal({added}).message, Catch::StartsWith("'art' has no tenants so far"));
+  SECTION("whoever is in it") {
+    TenantSpec capped = spec_of("eng", "all", 4);
+    capped.max = {{"cpu", 2000}};
+    const auto question = asked({capped, spec_of("all", "", 7), spec_of("botany", "eng", 1)});
+    REQUIRE(question);
+    const auto& groups = question->what_if.proposed_groups;
+    REQUIRE(groups.size() == 2);
+    CHECK(groups[0].place == QuotaPlace{.group = {}, .weight = 7});
+    CHECK(groups[1].place == QuotaPlace{.group = {1}, .weight = 4});
+    CHECK(groups[1].max[kCpu] == 2000);
+    std::map<std::string, QuotaPlace> places;
+    for (const auto& tenant : question->what_if.proposal) places[tenant.name] = *tenant.terms.place;
+    CHECK(places == std::map<std::string, QuotaPlace>{{"art", {.group = {}, .weight = 1}},
+                                                      {"botany", {.group = {2}, .weight = 1}},
+                                                      {"web", {.group = {2}, .weight = 2}}});
+  }
+  SECTION("but for who runs jobs, and who has tenants") {
+    const auto refusal = [&](const std::vector<TenantSpec>& proposal) {
+      const auto question = asked(proposal);
+      return question ? ErrorDetails{} : details(question.error());
+    };
+    CHECK(refusal({eng, web}).message.empty());
+    CHECK(refusal({spec_of("new", "eng", 1)}).message.empty());
+    CHECK(refusal({spec_of("web", "", 2)}).field == "tenants[0].parent");
+    CHECK_THAT(refusal({spec_of("web", "", 2)}).message,
+               Catch::Contains("leaves eng without tenants"));
+    CHECK(refusal({spec_of("new", "art", 1)}).field == "tenants[0].parent");
+    CHECK_THAT(refusal({spec_of("new", "art", 1)}).message, Catch::StartsWith("'art' runs jobs"));
+    CHECK_THAT(refusal({spec_of("eng", "art", 1)}).message, Catch::StartsWith("'art' runs jobs"));
+  }
 }
 
 TEST_CASE("a journal whose beginning is not kept is refused", "[unit][what-if]") {

@@ -124,7 +124,7 @@ class Middle final : public Observer {
   /// The rest of the work, as if `now` were 0. `places` tells the jobs' places in the whole.
   [[nodiscard]] WhatIf rest(const WhatIf& whole, const Allocator& allocator, TimeMs now,
                             std::vector<JobIndex>& places) const {
-    WhatIf rest{whole.cluster, {}, {}, whole.horizon_ms, {}};
+    WhatIf rest{whole.cluster, {}, {}, whole.horizon_ms, {}, {}};
     for (JobIndex i = 0; i < whole.workload.jobs.size(); ++i) {
       if (ended_.contains(i)) continue;
       const auto job = static_cast<JobIndex>(places.size());
@@ -231,7 +231,7 @@ TEST_CASE("position, deficits and IOUs are taken over before terms change", "[un
                              .ious = {{.debtor = 2, .creditor = 1, .units = 7, .age = 4}},
                              .last_iou_age = 4,
                              .reservations = {{NodeId{1}, {TenantId{2}, {}}}}};
-  question.state.changes = {{1, weighing(1)}, {2, std::nullopt}};
+  question.state.before = TenantTree{{}, {{TenantId{1}, weighing(1)}, {TenantId{2}, weighing(1)}}};
   const SequenceScheduler scheduler{
       {.name = "sequence"}, question.cluster, question.workload, question.state};
   const Allocator& allocator = scheduler.allocator();
@@ -334,6 +334,30 @@ TEST_CASE("a proposal that changes nothing changes nothing", "[unit][sim]") {
   CHECK(report.before.shares == report.after.shares);
   CHECK(report.before.tenants[0].time_in_debt_s > 0);
   CHECK(what_if_rows(report)[0][1] == "1");
+}
+
+TEST_CASE("a department that would weigh more, or have a max, moves those in it", "[unit][sim]") {
+  WhatIf question = always_busy();
+  const auto in_group = [](std::uint32_t group) {
+    TenantTerms terms;
+    terms.place = QuotaPlace{.group = GroupId{group}, .weight = 1};
+    return terms;
+  };
+  question.cluster.groups = {GroupTerms{.place = {.group = {}, .weight = 1}},
+                             GroupTerms{.place = {.group = {}, .weight = 1}}};
+  for (const std::uint32_t i : {0U, 1U}) question.cluster.tenants[i].terms = in_group(i + 1);
+  question.proposal = {{"art", in_group(2)}, {"botany", in_group(1)}};
+  question.proposed_groups = question.cluster.groups;
+  SECTION("a weight") {
+    question.proposed_groups[1].place.weight = 3;
+    // What the sequence goes by.
+    question.proposal[0].terms.weight = 3;
+  }
+  SECTION("a max") { question.proposed_groups[0].max[kCpu] = 2000; }
+  const WhatIfReport report = compare(question);
+  CHECK(report.before.tenants[0].mean_share == Approx(0.5).margin(0.02));
+  CHECK(report.after.tenants[0].mean_share == Approx(0.75).margin(0.02));
+  CHECK(report.after.tenants[1].mean_share == Approx(0.25).margin(0.02));
 }
 
 TEST_CASE("twice the weight is twice the share of two who always have work", "[unit][sim]") {
