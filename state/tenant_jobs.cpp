@@ -15,16 +15,13 @@ Units held_by(const TaskRecord& task) {
 }  // namespace
 
 TenantJobs::TenantJobs(TenantId tenant, QueuePolicy policy, ResourceCatalog catalog, DealMode mode)
-    : tenant_(tenant), policy_(policy), catalog_(std::move(catalog)), mode_(mode) {}
+    : tenant_(tenant),
+      policy_(policy),
+      catalog_(std::move(catalog)),
+      mode_(mode),
+      ready_(policy == QueuePolicy::fair) {}
 
 // -- bookkeeping ----------------------------------------------------------------------------------
-
-template <class Change>
-void TenantJobs::change_turn(const std::string& user, Change&& apply) {
-  if (const auto turn = turn_of(user)) turns_.erase(*turn);
-  apply();
-  if (const auto turn = turn_of(user)) turns_.insert(*turn);
-}
 
 void TenantJobs::count(const Job& job, bool add) {
   if (job.would_grow()) {
@@ -33,19 +30,13 @@ void TenantJobs::count(const Job& job, bool add) {
     else
       growing_.erase(job.record.id);
   }
-  change_turn(job.record.spec.user, [&] {
-    Units& held = held_[job.record.spec.user];
-    held += add ? job.held : -job.held;
-    FAIRWATER_CHECK(held >= 0, "a user holds nothing negative");
-    if (held == 0) held_.erase(job.record.spec.user);
-    if (!job.ready()) return;
-    auto& queue = ready_[queue_of(job)];
-    const bool changed =
-        add ? queue.emplace(key_of(job), &job).second : queue.erase(key_of(job)) == 1;
-    FAIRWATER_CHECK(changed, "a job is in its queue once");
-    if (queue.empty()) ready_.erase(queue_of(job));
-  });
+  const std::string& user = job.record.spec.user;
+  ready_.hold(user, add ? job.held : -job.held);
   if (!job.ready()) return;
+  if (add)
+    ready_.insert(user, key_of(job), &job);
+  else
+    ready_.erase(user, key_of(job));
   const std::uint32_t tasks = job.claimed();
   ResourceVector amount;
   for (std::size_t r = 0; r < kMaxResources; ++r) amount[r] = job.demand[r] * Amount{tasks};
@@ -94,8 +85,7 @@ void TenantJobs::add(UnfinishedJob unfinished) {
   job.rule = std::move(*rule);
   job.record = std::move(unfinished.record);
   set_demand(job);
-  if (!job.record.spec.user.empty())
-    for (const std::string& user : {std::string{}, job.record.spec.user}) served_.try_emplace(user);
+  ready_.know(job.record.spec.user);
   job.waits_since = job.record.submitted_at;
   job.awaits_limit = is_elastic(job.record.spec) && !job.record.spec.job_class.empty();
   job.waits_for = {unfinished.waits_for.begin(), unfinished.waits_for.end()};
@@ -138,7 +128,7 @@ void TenantJobs::erase(std::map<JobId, Job>::iterator job) {
     if (dependents->second.empty()) dependents_.erase(dependents);
   }
   jobs_.erase(job);
-  FAIRWATER_CHECK(!jobs_.empty() || (bytes_ == 0 && pending_tasks_ == 0 && held_.empty()),
+  FAIRWATER_CHECK(!jobs_.empty() || (bytes_ == 0 && pending_tasks_ == 0 && !ready_.is_any_held()),
                   "without jobs nothing waits and nothing is held");
 }
 
@@ -159,9 +149,7 @@ std::optional<LaunchOrder> TenantJobs::grant(const Grant& grant, NodeId node, Mo
   auto place = jobs_.find(grant.task.job);
   if (place == jobs_.end()) return std::nullopt;
   auto& job = place->second;
-  const std::string& user = job.record.spec.user;
-  if (const auto served = served_.find(user); served != served_.end())
-    change_turn(user, [&] { served->second = moment.record; });
+  ready_.serve(job.record.spec.user, moment.record);
   change(job, [&] {
     const bool waited = job.waiting.take(grant.task.index, grant.task.attempt);
     job.homing.erase(grant.task.index);

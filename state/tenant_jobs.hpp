@@ -15,7 +15,8 @@
 
 #include "model/node.hpp"
 #include "model/tenant.hpp"
-#include "policy/allocator/user_share.hpp"
+#include "policy/allocator/fair_window.hpp"
+#include "policy/allocator/user_queues.hpp"
 #include "policy/allocator/waiting_tasks.hpp"
 #include "policy/prediction/run_time.hpp"
 #include "state/elastic.hpp"
@@ -76,7 +77,9 @@ class TenantJobs {
   /// last of their class.
   void remember(std::vector<PastRun> runs);
   /// When its users were granted something last, by the journal. Before any job is added.
-  void remember_served(std::map<std::string, std::uint64_t> served) { served_ = std::move(served); }
+  void remember_served(std::map<std::string, std::uint64_t> served) {
+    ready_.remember_served(std::move(served));
+  }
   /// A job that is durable: new, or found by a restart. Its spec has been admitted.
   void add(UnfinishedJob job);
   [[nodiscard]] bool knows(JobId job) const { return jobs_.contains(job); }
@@ -157,7 +160,7 @@ class TenantJobs {
     std::size_t waiting = 0;  ///< users
   };
   [[nodiscard]] std::optional<NextUsers> next_users() const;
-  [[nodiscard]] UserShare share_of(const std::string& user) const;
+  [[nodiscard]] UserShare share_of(const std::string& user) const { return ready_.share_of(user); }
   /// Tasks that stand before this one in the tenant's own order; where users take turns, of its own
   /// user.
   [[nodiscard]] std::uint64_t tasks_before(JobId job, std::uint32_t index) const;
@@ -213,20 +216,10 @@ class TenantJobs {
              (is_elastic(record.spec) && !record.started_at && record.spec.tasks_min > 1);
     }
   };
-  /// (minus priority, the time limit in milliseconds, the running tasks, or 0, by the policy; id):
-  /// smaller first.
-  using QueueKey = std::pair<std::int64_t, JobId>;
-  using Queue = std::map<QueueKey, const Job*>;  ///< borrowed from jobs_
-  /// Of users who wait, where the queue is fair: smaller comes next.
-  struct UserTurn {
-    UserShare share;
-    JobId first;  ///< of its jobs
-    std::string user;
-    friend auto operator<=>(const UserTurn&, const UserTurn&) = default;
-  };
   /// (milliseconds of the wall clock from which on its tasks are late; id).
   using LateKey = std::pair<std::int64_t, JobId>;
 
+  /// Minus the priority, the time limit in milliseconds, the running tasks, or 0, by the policy.
   [[nodiscard]] QueueKey key_of(const Job& job) const;
   [[nodiscard]] static LateKey lateness_of(const Job& job);
   void show_first_late(DemandWindow& window, std::size_t max_ranges,
@@ -235,33 +228,20 @@ class TenantJobs {
   std::uint32_t append_job(DemandWindow& window, const Job& job, const Prediction& prediction,
                            std::size_t max_ranges, std::uint32_t max_tasks,
                            std::optional<WallTime> now) const;
-  /// Waiting tasks that are alike, those that are left to a node one by one.
-  struct Alike {
-    WaitingTasks::Range range;
-    NodeId home;  ///< none: whichever has room
-  };
-  /// The first `tasks` of them.
-  [[nodiscard]] static std::vector<Alike> alike(const Job& job, std::size_t limit,
-                                                std::uint32_t tasks);
+  /// Of the first `tasks` that wait.
+  [[nodiscard]] static std::vector<AlikeTasks> alike(const Job& job, std::size_t limit,
+                                                     std::uint32_t tasks);
   /// How long a task of the job may run: see WaitingRange::expected_ms.
   [[nodiscard]] Prediction expected(const Job& job) const;
   class Predictions;
-  [[nodiscard]] WaitingRange waiting_range(const Job& job, const Alike& tasks,
+  [[nodiscard]] WaitingRange waiting_range(const Job& job, const AlikeTasks& tasks,
                                            const Prediction& expected,
                                            std::optional<WallTime> now) const;
   /// Of a task that would run by growth: how many of its job stand before it.
   [[nodiscard]] std::optional<std::uint32_t> place_to_grow(JobId job, std::uint32_t index) const;
   void append_growth(DemandWindow& window, std::size_t max_ranges,
                      std::optional<WallTime> now) const;
-  class FairOrder;
-  void append_fair(DemandWindow& window, std::size_t max_ranges, std::uint32_t max_tasks,
-                   std::optional<WallTime> now) const;
-  /// In which queue of ready_ it is.
-  [[nodiscard]] const std::string& queue_of(const Job& job) const;
-  [[nodiscard]] std::optional<UserTurn> turn_of(const std::string& user) const;
-  /// Applies what changes the user's turn.
-  template <class Change>
-  void change_turn(const std::string& user, Change&& apply);
+  class InTurns;
   void set_demand(Job& job) const;
   void erase(std::map<JobId, Job>::iterator job);
   /// Of the job's tasks that are granted next.
@@ -289,13 +269,9 @@ class TenantJobs {
   std::map<JobId, std::set<JobId>> dependents_;  ///< by the job that they wait for
   std::size_t bytes_ = 0;
   DealMode mode_ = DealMode::sized;
-  /// By user where the queue is fair, else all in one; none is empty.
-  std::map<std::string, Queue> ready_;
-  std::set<UserTurn> turns_;           ///< one for each of ready_, where the queue is fair
-  std::map<std::string, Units> held_;  ///< by user; none is 0
-  std::map<std::string, std::uint64_t> served_;  ///< of tenants that have had a user, by user
-  std::set<LateKey> late_;                       ///< the same jobs
-  std::set<JobId> growing_;                      ///< those that would grow
+  UserQueues<const Job*> ready_;  ///< borrowed from jobs_; users take turns where it is fair
+  std::set<LateKey> late_;        ///< the same jobs
+  std::set<JobId> growing_;       ///< those that would grow
   ResourceVector pending_;
   std::uint64_t pending_tasks_ = 0;
   RunTimePredictor run_times_;

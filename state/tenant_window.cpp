@@ -1,8 +1,7 @@
 // Of TenantJobs: in which order the rest should run, and how long that may take.
 #include <algorithm>
-#include <functional>
 #include <limits>
-#include <queue>
+#include <unordered_map>
 
 #include "policy/core/check.hpp"
 #include "policy/prediction/patience.hpp"
@@ -17,33 +16,6 @@ const std::string& class_of(const JobSpec& spec) {
 }
 
 std::int64_t milliseconds_of(WallTime time) { return time.microseconds / 1000; }
-
-/// Appends a range, merged with the one before where it continues it.
-void append(DemandWindow& window, const WaitingRange& range) {
-  if (!window.next.empty()) {
-    auto& last = window.next.back();
-    if (last.job == range.job && last.attempt == range.attempt &&
-        last.first_index + last.count == range.first_index && !last.home && !range.home) {
-      last.count += range.count;
-      return;
-    }
-  }
-  window.next.push_back(range);
-}
-
-/// Takes the last range out that is of a job which others are of, too.
-void strike_last_repeat(DemandWindow& window) {
-  auto& ranges = window.next;
-  const auto is_repeat = [&](auto last) {
-    return std::any_of(ranges.begin(), last,
-                       [&](const WaitingRange& range) { return range.job == last->job; });
-  };
-  for (auto last = ranges.end(); last-- != ranges.begin();) {
-    if (!is_repeat(last)) continue;
-    ranges.erase(last);
-    return;
-  }
-}
 
 }  // namespace
 
@@ -92,7 +64,7 @@ class TenantJobs::Predictions {
   Prediction prediction_;
 };
 
-WaitingRange TenantJobs::waiting_range(const Job& job, const Alike& tasks,
+WaitingRange TenantJobs::waiting_range(const Job& job, const AlikeTasks& tasks,
                                        const Prediction& expected,
                                        std::optional<WallTime> now) const {
   return {.job = job.record.id,
@@ -116,7 +88,7 @@ WaitingRange TenantJobs::waiting_range(const Job& job, const Alike& tasks,
 
 // -- the window -----------------------------------------------------------------------------------
 
-TenantJobs::QueueKey TenantJobs::key_of(const Job& job) const {
+QueueKey TenantJobs::key_of(const Job& job) const {
   const JobSpec& spec = job.record.spec;
   switch (policy_) {
     case QueuePolicy::priority:
@@ -140,41 +112,21 @@ TenantJobs::LateKey TenantJobs::lateness_of(const Job& job) {
 
 void TenantJobs::set_policy(QueuePolicy policy) {
   policy_ = policy;
-  ready_.clear();
-  turns_.clear();
+  ready_.begin_anew(policy == QueuePolicy::fair);
   for (const auto& [id, job] : jobs_)
-    if (job.ready()) ready_[queue_of(job)].emplace(key_of(job), &job);
-  for (const auto& [user, jobs] : ready_)
-    if (const auto turn = turn_of(user)) turns_.insert(*turn);
-}
-
-const std::string& TenantJobs::queue_of(const Job& job) const {
-  static const std::string kOfAll;
-  return policy_ == QueuePolicy::fair ? job.record.spec.user : kOfAll;
-}
-
-UserShare TenantJobs::share_of(const std::string& user) const {
-  const auto held = held_.find(user);
-  const auto served = served_.find(user);
-  return {held == held_.end() ? 0 : held->second, served == served_.end() ? 0 : served->second};
-}
-
-std::optional<TenantJobs::UserTurn> TenantJobs::turn_of(const std::string& user) const {
-  const auto queue = ready_.find(user);
-  if (policy_ != QueuePolicy::fair || queue == ready_.end()) return std::nullopt;
-  return UserTurn{share_of(user), queue->second.begin()->first.second, user};
+    if (job.ready()) ready_.insert(job.record.spec.user, key_of(job), &job);
 }
 
 std::optional<TenantJobs::NextUsers> TenantJobs::next_users() const {
-  if (turns_.size() < 2) return std::nullopt;
-  const UserTurn& next = *turns_.begin();
-  const UserTurn& second = *std::next(turns_.begin());
-  return NextUsers{next.user, next.share, second.user, second.share, turns_.size()};
+  const auto& turns = ready_.turns();
+  if (turns.size() < 2) return std::nullopt;
+  const UserTurn& next = *turns.begin();
+  const UserTurn& second = *std::next(turns.begin());
+  return NextUsers{next.user, next.share, second.user, second.share, turns.size()};
 }
 
-std::vector<TenantJobs::Alike> TenantJobs::alike(const Job& job, std::size_t limit,
-                                                 std::uint32_t tasks) {
-  std::vector<Alike> all;
+std::vector<AlikeTasks> TenantJobs::alike(const Job& job, std::size_t limit, std::uint32_t tasks) {
+  std::vector<AlikeTasks> all;
   for (const auto& range : job.waiting.ranges(limit)) {
     std::uint32_t next = range.first;
     const std::uint32_t end = range.first + std::min(range.count, tasks);
@@ -194,128 +146,28 @@ std::vector<TenantJobs::Alike> TenantJobs::alike(const Job& job, std::size_t lim
   return all;
 }
 
-/// The tasks of ready jobs in a fair order: users in their turns, and of one user the next task is
-/// of the job with the fewest running or chosen ones. Jobs are looked at when their turn comes.
-class TenantJobs::FairOrder {
+/// Its jobs, as policy/allocator/fair_window.hpp asks for them.
+class TenantJobs::InTurns {
  public:
-  FairOrder(const TenantJobs& jobs, std::size_t max_users) : jobs_(jobs) {
-    for (const UserTurn& turn : jobs.turns_) {
-      if (turns_.size() == max_users) break;
-      turns_.push(turn);
-      served_ = std::max(served_, turn.share.served);
-      const Queue& queue = jobs.ready_.at(turn.user);
-      users_[turn.user] = {queue.begin(), queue.end(), {}};
-    }
-  }
-  [[nodiscard]] bool takes_turns() const { return users_.size() > 1; }
+  InTurns(const TenantJobs& jobs, std::optional<WallTime> now) : jobs_(jobs), now_(now) {}
 
-  struct Next {
-    const Job* job = nullptr;
-    Alike tasks;  ///< one, or all of those that start together
-  };
-  /// Of each user the first task of its first job of which next() gave none.
-  [[nodiscard]] std::vector<Next> first_of_others(std::size_t max_ranges) {
-    std::vector<Next> others;
-    for (; !turns_.empty() && others.size() < max_ranges; turns_.pop()) {
-      User& user = users_.at(turns_.top().user);
-      user.begun.clear();
-      if (const auto found = next_of(user, 1)) others.push_back(*found);
-    }
-    return others;
+  [[nodiscard]] std::vector<AlikeTasks> waiting(const Job* job, std::size_t limit) const {
+    ++jobs_.others_looked_at_;
+    return alike(*job, limit, job->claimed());
   }
-  /// At most `max_ranges` ranges of a job are looked at.
-  [[nodiscard]] std::optional<Next> next(std::size_t max_ranges) {
-    while (!turns_.empty()) {
-      UserTurn turn = turns_.top();
-      turns_.pop();
-      const auto found = next_of(users_.at(turn.user), max_ranges);
-      if (!found) continue;
-      turn.share.held += found->job->cost * found->tasks.range.count;
-      turn.share.served = ++served_;
-      turns_.push(std::move(turn));
-      return found;
-    }
-    return std::nullopt;
+  [[nodiscard]] static Units cost(const Job* job) { return job->cost; }
+  [[nodiscard]] static bool starts_together(const Job* job) { return job->starts_together(); }
+  [[nodiscard]] WaitingRange range(const Job* job, const AlikeTasks& tasks) {
+    const auto [known, is_new] = predictions_.try_emplace(job);
+    if (is_new) known->second = jobs_.expected(*job);
+    return jobs_.waiting_range(*job, tasks, known->second, now_);
   }
 
  private:
-  struct JobTurn {
-    std::int64_t busy = 0;
-    JobId id;
-    auto operator<=>(const JobTurn&) const = default;
-  };
-  struct User {
-    Queue::const_iterator next, end;  ///< that are not begun
-    std::set<JobTurn> begun;
-  };
-
-  [[nodiscard]] std::optional<Next> next_of(User& user, std::size_t max_ranges) {
-    while (user.next != user.end || !user.begun.empty()) {
-      const bool is_begun =
-          user.next == user.end ||
-          (!user.begun.empty() &&
-           QueueKey{user.begun.begin()->busy, user.begun.begin()->id} < user.next->first);
-      JobTurn turn;
-      if (is_begun) {
-        turn = user.begun.extract(user.begun.begin()).value();
-      } else {
-        turn = {user.next->first.first, user.next->first.second};
-        ++user.next;
-        const Job& job = jobs_.other(turn.id);
-        rest_[turn.id] = alike(job, max_ranges, job.claimed());
-      }
-      auto& rest = rest_.at(turn.id);
-      if (rest.empty()) continue;
-      const Job& job = jobs_.jobs_.at(turn.id);
-      Next next{&job, rest.front()};
-      if (job.starts_together()) {
-        rest.clear();
-        return next;
-      }
-      next.tasks.range.count = 1;
-      auto& first = rest.front().range;
-      ++first.first;
-      if (--first.count == 0) rest.erase(rest.begin());
-      user.begun.insert({turn.busy + 1, turn.id});
-      return next;
-    }
-    return std::nullopt;
-  }
-
   const TenantJobs& jobs_;
-  std::priority_queue<UserTurn, std::vector<UserTurn>, std::greater<>> turns_;
-  std::map<std::string, User> users_;
-  std::map<JobId, std::vector<Alike>> rest_;  ///< of jobs that were looked at
-  std::uint64_t served_ = 0;                  ///< last, of all
+  const std::optional<WallTime> now_;
+  std::unordered_map<const Job*, Prediction> predictions_;
 };
-
-void TenantJobs::append_fair(DemandWindow& window, std::size_t max_ranges, std::uint32_t max_tasks,
-                             std::optional<WallTime> now) const {
-  FairOrder order(*this, max_ranges);
-  window.takes_turns = order.takes_turns();
-  std::map<JobId, Prediction> predictions;
-  const auto range_of = [&](const FairOrder::Next& next) {
-    const auto [known, is_new] = predictions.try_emplace(next.job->record.id);
-    if (is_new) known->second = expected(*next.job);
-    return waiting_range(*next.job, next.tasks, known->second, now);
-  };
-  for (std::uint32_t tasks = 0; tasks < max_tasks && window.next.size() < max_ranges;) {
-    const auto next = order.next(max_ranges);
-    if (!next) break;
-    const WaitingRange range = range_of(*next);
-    if (next->job->starts_together())
-      window.next.push_back(range);
-    else
-      append(window, range);
-    tasks += range.count;
-  }
-  // Else tasks of others that have room nowhere could hide them for ever.
-  const std::size_t others = std::min(max_ranges / 2, max_ranges - predictions.size());
-  for (const FairOrder::Next& other : order.first_of_others(others)) {
-    if (window.next.size() == max_ranges) strike_last_repeat(window);
-    window.next.push_back(range_of(other));
-  }
-}
 
 std::uint32_t TenantJobs::append_job(DemandWindow& window, const Job& job,
                                      const Prediction& prediction, std::size_t max_ranges,
@@ -340,11 +192,12 @@ DemandWindow TenantJobs::window(std::size_t max_ranges, std::uint32_t max_tasks,
   append_growth(window, max_ranges, now);
   if (late_.empty()) return window;
   if (policy_ == QueuePolicy::fair) {
-    append_fair(window, max_ranges, max_tasks, now);
+    InTurns jobs(*this, now);
+    append_in_turns(window, ready_, jobs, max_ranges, max_tasks);
   } else {
     std::uint32_t tasks = 0;
     Predictions predictions(*this);
-    for (const auto& [user, queue] : ready_) {
+    for (const auto& [user, queue] : ready_.queues()) {
       window.next.reserve(std::min(max_ranges, queue.size()));
       for (const auto& [key, job] : queue) {
         if (window.next.size() >= max_ranges || tasks >= max_tasks) break;
@@ -353,9 +206,7 @@ DemandWindow TenantJobs::window(std::size_t max_ranges, std::uint32_t max_tasks,
     }
   }
   if (now) show_first_late(window, max_ranges, now);
-  if (window.takes_turns)
-    for (const WaitingRange& range : window.next)
-      window.served.try_emplace(range.user, share_of(range.user).served);
+  tell_served(window, ready_);
   return window;
 }
 
@@ -385,8 +236,8 @@ std::uint64_t TenantJobs::tasks_before(JobId id, std::uint32_t index) const {
   std::uint64_t before = 0;
   const auto place = jobs_.find(id);
   if (place == jobs_.end()) return before;
-  const auto queue = ready_.find(queue_of(place->second));
-  if (queue == ready_.end()) return before;
+  const auto queue = ready_.queues().find(ready_.name_of(place->second.record.spec.user));
+  if (queue == ready_.queues().end()) return before;
   const QueueKey own = key_of(place->second);
   for (const auto& [key, job] : queue->second) {
     if (own < key) break;  // it is not among those that may start, and would stand here

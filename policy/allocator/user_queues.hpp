@@ -1,0 +1,120 @@
+// A tenant's jobs with tasks that may start, in the order in which it wants them to: by a key, and
+// where its users take turns, each user's by themselves (policy/allocator/user_turns.hpp).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "policy/allocator/user_share.hpp"
+#include "policy/core/check.hpp"
+#include "policy/core/types.hpp"
+
+namespace fairwater::inline policy::inline allocator {
+
+/// Smaller first; by arrival where the first is equal.
+using QueueKey = std::pair<std::int64_t, JobId>;
+
+/// What decides when a user comes who waits: smaller comes first.
+struct UserTurn {
+  UserShare share;
+  JobId first;  ///< of its jobs
+  std::string user;
+  friend auto operator<=>(const UserTurn&, const UserTurn&) = default;
+};
+
+/// `Job` is what its owner calls a job, and small. Every change is O(log jobs).
+template <class Job>
+class UserQueues {
+ public:
+  using Queue = std::map<QueueKey, Job>;
+
+  explicit UserQueues(bool takes_turns) : takes_turns_(takes_turns) {}
+
+  [[nodiscard]] bool takes_turns() const { return takes_turns_; }
+  /// By user where they take turns, else all in one under no name; none is empty.
+  [[nodiscard]] const std::map<std::string, Queue>& queues() const { return queues_; }
+  /// In which the user's jobs are, or would be.
+  [[nodiscard]] const std::string& name_of(const std::string& user) const {
+    static const std::string kOfAll;
+    return takes_turns_ ? user : kOfAll;
+  }
+  /// Of users who wait, where they take turns.
+  [[nodiscard]] const std::set<UserTurn>& turns() const { return turns_; }
+  [[nodiscard]] UserShare share_of(const std::string& user) const {
+    const auto held = held_.find(user);
+    const auto served = served_.find(user);
+    return {held == held_.end() ? 0 : held->second, served == served_.end() ? 0 : served->second};
+  }
+  [[nodiscard]] bool is_any_held() const { return !held_.empty(); }
+
+  /// Without any job from here on; what users hold stays.
+  void begin_anew(bool takes_turns) {
+    takes_turns_ = takes_turns;
+    queues_.clear();
+    turns_.clear();
+  }
+  void insert(const std::string& user, const QueueKey& key, Job job) {
+    change(user, [&] {
+      const bool is_new = queues_[name_of(user)].emplace(key, job).second;
+      FAIRWATER_CHECK(is_new, "a job is in its queue once");
+    });
+  }
+  void erase(const std::string& user, const QueueKey& key) {
+    change(user, [&] {
+      const auto queue = queues_.find(name_of(user));
+      FAIRWATER_CHECK(queue != queues_.end() && queue->second.erase(key) == 1,
+                      "a job is taken out of the queue that it is in");
+      if (queue->second.empty()) queues_.erase(queue);
+    });
+  }
+  /// The user holds so many units more, or less.
+  void hold(const std::string& user, Units units) {
+    if (units == 0) return;
+    change(user, [&] {
+      Units& held = held_[user];
+      held += units;
+      FAIRWATER_CHECK(held >= 0, "a user holds nothing negative");
+      if (held == 0) held_.erase(user);
+    });
+  }
+  /// Jobs may be the user's from here on: when those of others were served counts, too.
+  void know(const std::string& user) {
+    if (user.empty()) return;
+    served_.try_emplace(std::string{});
+    served_.try_emplace(user);
+  }
+  /// The user, if known, was granted something: numbers grow.
+  void serve(const std::string& user, std::uint64_t number) {
+    const auto served = served_.find(user);
+    if (served != served_.end()) change(user, [&] { served->second = number; });
+  }
+  /// When users that are known were served, before any is here.
+  void remember_served(std::map<std::string, std::uint64_t> served) { served_ = std::move(served); }
+
+ private:
+  [[nodiscard]] std::optional<UserTurn> turn_of(const std::string& user) const {
+    if (!takes_turns_) return std::nullopt;
+    const auto queue = queues_.find(user);
+    if (queue == queues_.end()) return std::nullopt;
+    return UserTurn{share_of(user), queue->second.begin()->first.second, user};
+  }
+  template <class Change>
+  void change(const std::string& user, Change&& apply) {
+    if (const auto turn = turn_of(user)) turns_.erase(*turn);
+    apply();
+    if (auto turn = turn_of(user)) turns_.insert(*std::move(turn));
+  }
+
+  bool takes_turns_;
+  std::map<std::string, Queue> queues_;
+  std::set<UserTurn> turns_;           ///< one for each of queues_, where users take turns
+  std::map<std::string, Units> held_;  ///< by user; none is 0
+  std::map<std::string, std::uint64_t> served_;  ///< by user; empty while none is known
+};
+
+}  // namespace fairwater::inline policy::inline allocator
