@@ -143,7 +143,7 @@ BENCHMARK(BM_simulate_made_jobs)->Iterations(1)->Unit(benchmark::kSecond);
   add("BM_simulate_lanl_cm5", {.name = "sequence"});
   add("BM_simulate_lanl_cm5_by_time", {.name = "sequence",
                                        .accounting = SequenceAccounting::time,
-                                       .order = QueueOrder::shortest_first});
+                                       .order = QueuePolicy::shortest_first});
   return true;
 }();
 

@@ -76,6 +76,13 @@ void add_valid(const std::vector<DeclaredTenant>& tenants, const std::string& pa
 
 }  // namespace
 
+QueuePolicy read_queue(const Field& field) {
+  return field.choice<QueuePolicy>({{"fifo", QueuePolicy::fifo},
+                                    {"fair", QueuePolicy::fair},
+                                    {"priority", QueuePolicy::priority},
+                                    {"shortest-first", QueuePolicy::shortest_first}});
+}
+
 std::vector<DeclaredTenant> read_tenants(const Field& list, const ReadTenantMore& read_more) {
   return TenantReader{read_more}.read(list, 0);
 }
@@ -88,12 +95,7 @@ Expected<std::vector<TenantSpec>> parse_tenant_file(std::string_view text,
     const FieldMap file = root.object();
     const auto tenants =
         read_tenants(file.at("tenants"), [](const FieldMap& fields, TenantSpec& spec) {
-          fields.read("queue", spec.queue, [](const Field& field) {
-            return field.choice<QueuePolicy>({{"fifo", QueuePolicy::fifo},
-                                              {"fair", QueuePolicy::fair},
-                                              {"priority", QueuePolicy::priority},
-                                              {"shortest-first", QueuePolicy::shortest_first}});
-          });
+          fields.read("queue", spec.queue, read_queue);
           fields.read("run_as", spec.run_as, read_run_as);
           fields.read("parent", spec.parent);
         });

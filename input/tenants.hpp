@@ -22,6 +22,9 @@ struct DeclaredTenant {
 /// Reads the keys of a tenant that not every kind of file has.
 using ReadTenantMore = std::function<void(const FieldMap&, TenantSpec&)>;
 
+/// `fifo`, `fair`, `priority` or `shortest-first`.
+[[nodiscard]] QueuePolicy read_queue(const Field& field);
+
 /// A list of tenants, each name once in all of the tree.
 [[nodiscard]] std::vector<DeclaredTenant> read_tenants(const Field& list,
                                                        const ReadTenantMore& read_more);

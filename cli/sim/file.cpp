@@ -10,6 +10,7 @@
 #include "cli/sim/file_parts.hpp"
 #include "input/document.hpp"
 #include "input/resource_kinds.hpp"
+#include "input/tenants.hpp"
 #include "model/job.hpp"
 #include "policy/gpu/node.hpp"
 
@@ -74,11 +75,7 @@ void read_policy(SimFileDraft& draft, const Field& field) {
     return chosen;
   });
   if (const auto debts = policy.find("debts")) read_policy_debts(draft, *debts);
-  policy.read("order", scenario.policy.order, [](const Field& order) {
-    return order.choice<sim::QueueOrder>({{"fifo", sim::QueueOrder::fifo},
-                                          {"shortest-first", sim::QueueOrder::shortest_first},
-                                          {"priority", sim::QueueOrder::priority}});
-  });
+  policy.read("order", scenario.policy.order, read_queue);
   if (const auto predict = policy.find("predict")) {
     scenario.policy.predict = read_predict(*predict);
     if (scenario.policy.accounting != sim::SequenceAccounting::time)

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,11 +14,16 @@
 namespace fairwater::inline cli::inline sim_cli {
 namespace {
 
-using Quotas = std::map<std::string, Units>;  // by tenant; 0: none given
+/// What simulation files say of a tenant beyond its spec.
+struct SimTenantKeys {
+  Units quota = 0;  ///< 0: none given
+  std::optional<QueuePolicy> queue;
+};
+using KeysOfTenants = std::map<std::string, SimTenantKeys>;
 
 class SimTenantTree {
  public:
-  SimTenantTree(SimFileDraft& draft, const Quotas& quotas) : draft_(draft), quotas_(quotas) {}
+  SimTenantTree(SimFileDraft& draft, const KeysOfTenants& keys) : draft_(draft), keys_(keys) {}
 
   /// Adds them and all below. What they have as min together.
   ResourceVector add(const std::vector<DeclaredTenant>& tenants, GroupId parent) {
@@ -40,14 +46,15 @@ class SimTenantTree {
     auto& tenants = draft_.scenario.cluster.tenants;
     if (parent) terms.place = {.group = parent, .weight = tenant.spec.weight};
     draft_.tenants.emplace(name, static_cast<sim::TenantIndex>(tenants.size()));
-    tenants.push_back({name, terms, quotas_.at(name), tenant.spec.placement});
+    const SimTenantKeys& keys = keys_.at(name);
+    tenants.push_back({name, terms, keys.quota, tenant.spec.placement, keys.queue});
     return terms.min;
   }
 
   ResourceVector add_group(const DeclaredTenant& tenant, const TenantTerms& terms, GroupId parent) {
     const FieldMap fields = tenant.field.object();
-    for (const char* key :
-         {"repay", "may_lend", "may_borrow", "lend_cap", "borrow_cap", "quota", "placement"})
+    for (const char* key : {"repay", "may_lend", "may_borrow", "lend_cap", "borrow_cap", "quota",
+                            "placement", "queue"})
       if (const auto field = fields.find(key))
         field->fail("is for tenants that run jobs: this one has tenants, which run its jobs");
     auto& groups = draft_.scenario.cluster.groups;
@@ -74,7 +81,7 @@ class SimTenantTree {
   }
 
   SimFileDraft& draft_;
-  const Quotas& quotas_;
+  const KeysOfTenants& keys_;
 };
 
 }  // namespace
@@ -82,11 +89,13 @@ class SimTenantTree {
 void read_sim_tenants(SimFileDraft& draft, const FieldMap& file) {
   const auto list = file.find("tenants");
   if (!list) return;
-  Quotas quotas;
+  KeysOfTenants keys;
   const auto tenants = read_tenants(*list, [&](const FieldMap& fields, const TenantSpec& spec) {
-    fields.read("quota", quotas[spec.name], integer_from(1, kMaxElasticUnits));
+    SimTenantKeys& its = keys[spec.name];
+    fields.read("quota", its.quota, integer_from(1, kMaxElasticUnits));
+    if (const auto queue = fields.find("queue")) its.queue = read_queue(*queue);
   });
-  SimTenantTree{draft, quotas}.add(tenants, {});
+  SimTenantTree{draft, keys}.add(tenants, {});
 }
 
 }  // namespace fairwater::inline cli::inline sim_cli

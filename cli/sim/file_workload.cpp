@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <optional>
@@ -10,6 +11,8 @@
 #include "cli/sim/file_parts.hpp"
 #include "input/placement.hpp"
 #include "model/job.hpp"
+#include "model/node.hpp"
+#include "model/tenant.hpp"
 #include "sim/traces/openb_workload.hpp"
 
 namespace fairwater::inline cli::inline sim_cli {
@@ -256,6 +259,10 @@ bool is_openb_trace(const FieldMap& trace) {
   });
   return is_openb;
 }
+  if (const auto user = fields.find("user")) {
+    generator.user = user->text();
+    if (const auto error = validate_user_name(generator.user)) user->fail(error);
+  }
 
 caf::error read_sim_workload(SimFileDraft& draft, const FieldMap& file) {
   const auto field = file.find("workload");

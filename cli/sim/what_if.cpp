@@ -49,6 +49,7 @@ class QuestionBuilder {
   void take_settings() {
     auto& cluster = what_if().cluster;
     for (const auto& kind : catalog_.kinds()) cluster.resources.push_back(kind.name);
+    cluster.settings.resources = cluster.resources;
     cluster.settings.granules = catalog_.granules();
     cluster.settings.units = catalog_.units();
     cluster.settings.mode = state_.meta.cluster.mode;
@@ -67,9 +68,10 @@ class QuestionBuilder {
     for (auto [id, terms] : tree->tenants) {
       if (terms.place) renumber(*terms.place);
       tenant_index_[id] = static_cast<sim::TenantIndex>(cluster.tenants.size());
-      cluster.tenants.push_back({nesting.spec(id).name, terms, 0, nesting.spec(id).placement});
-      if (nesting.spec(id).queue != QueuePolicy::fifo) ++tenants_not_fifo_;
+      const TenantSpec& spec = nesting.spec(id);
+      cluster.tenants.push_back({spec.name, terms, 0, spec.placement, spec.queue});
     }
+    take_served();
     what_if().state.accounts = state_.accounts.snapshot();
     auto& accounts = what_if().state.accounts;
     const auto numbered = [&](TenantId id) { return sim::tenant_id(tenant_index_.at(id)); };
@@ -82,6 +84,13 @@ class QuestionBuilder {
     for (auto& [node, reservation] : accounts.reservations)
       reservation.tenant = numbered(reservation.tenant);
     return {};
+  }
+
+  void take_served() {
+    for (const auto& [key, user] : state_.users.all())
+      for (const auto& [id, index] : tenant_index_)
+        if (const std::string prefix = key_of(id); key.starts_with(prefix))
+          what_if().state.served[index].emplace(key.substr(prefix.size()), user.served);
   }
 
   /// By id: the order in which a cycle deals. The journal says which nodes there are, `nodes` how
@@ -124,6 +133,7 @@ class QuestionBuilder {
     result.demand = *demand;
     result.rule = *rule;
     result.placement = job.spec.placement;
+    result.user = job.spec.user;
     result.is_gang = job.spec.gang;
     result.is_service = job.spec.kind == JobKind::service && !job.cancelled;
     result.grace_ms = job.spec.grace_ms;
@@ -298,7 +308,6 @@ class QuestionBuilder {
       const auto [known, is_new] = ids.emplace(proposed.name, next);
       if (is_new) ++next.value;
       specs[known->second] = proposed;
-      if (proposed.queue != QueuePolicy::fifo) ++tenants_not_fifo_;
     }
     const TenantNesting after(std::move(specs));
     if (auto wrong = check_proposal(proposal, state_.nesting(), after, ids, catalog_)) return wrong;
@@ -307,16 +316,14 @@ class QuestionBuilder {
     for (const auto& [id, terms] : tree->groups) add_group(id, terms, what_if().proposed_groups);
     for (auto [id, terms] : tree->tenants) {
       if (terms.place) renumber(*terms.place);
-      what_if().proposal.push_back({after.spec(id).name, terms, after.spec(id).placement});
+      const TenantSpec& spec = after.spec(id);
+      what_if().proposal.push_back({spec.name, terms, spec.placement, spec.queue});
     }
     return {};
   }
 
   void write_notes() {
     auto& notes = question_.facts.notes;
-    if (tenants_not_fifo_ > 0)
-      notes.emplace_back(
-          "queues that are fair or by priority are simulated first come first served");
     const auto count = [&](const char* what, std::uint64_t number) {
       if (number > 0) notes.push_back(fmt::format("{}: {}", what, number));
     };
@@ -355,7 +362,6 @@ class QuestionBuilder {
   std::map<TenantId, sim::TenantIndex> tenant_index_;
   std::map<GroupId, GroupId> group_ids_;  ///< of the coordinator's, those of the tree at hand
   std::map<NodeId, sim::NodeIndex> node_index_;
-  std::uint64_t tenants_not_fifo_ = 0;
   std::uint64_t jobs_after_others_ = 0;
   std::uint64_t jobs_of_the_gone_ = 0;
   std::uint64_t services_of_the_past_ = 0;

@@ -1,7 +1,10 @@
 // What a cluster is in the middle of when a simulation starts: an empty one by default.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "policy/allocator/allocator.hpp"
@@ -33,6 +36,8 @@ struct InitialState {
   std::vector<NodeIndex> closed;     ///< nodes that take no further task
   std::vector<RunningTask> running;  ///< fit on their nodes together
   /// What the cluster's tenants and groups were until all of the above stood: those who come stand
+  /// When tenants' users were granted something last: numbers that grow with each grant.
+  std::map<TenantIndex, std::map<std::string, std::uint64_t>> served;
   /// behind those that were there. None: what they are.
   std::optional<TenantTree> before;
 };

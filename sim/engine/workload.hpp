@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "model/tenant.hpp"
 #include "policy/allocator/allocator.hpp"
 #include "policy/allocator/placement.hpp"
 #include "policy/allocator/preemption_terms.hpp"
@@ -27,6 +28,7 @@ struct SimTenant {
   /// Units that it may use of, for the elastic policies; 0: its weight's part of all.
   Units quota = 0;
   Placement placement = Placement::unset;  ///< of jobs that name none
+  std::optional<QueuePolicy> queue{};      ///< in which order it wants its jobs
 };
 /// From `at_ms` on the node takes no task, and before it only what has ended by then as estimated;
 /// from `until_ms` on it takes any again.
@@ -75,6 +77,7 @@ struct Job {
   PreemptionTerms preemption{.is_preemptible = true};  ///< as it says itself: preemption_of()
   /// Its tasks run until the simulation's end, as long as which `run_ms` and `estimate_ms` are.
   bool is_service = false;
+  std::string user{};  ///< of the tenant's
 };
 struct Workload {
   std::vector<Job> jobs;  ///< by submit_ms

@@ -45,7 +45,7 @@ Expected<Waits> waits_under(const PolicyOptions& policy, const Scenario& scenari
 PolicyOptions by_time() {
   return {.name = "sequence",
           .accounting = SequenceAccounting::time,
-          .order = QueueOrder::shortest_first};
+          .order = QueuePolicy::shortest_first};
 }
 
 /// In parts of easy's, by policy.

@@ -92,7 +92,7 @@ std::string described(const char* by, const StartEstimates& estimates) {
 StartEstimates measured(const Scenario& scenario, Predict predict) {
   const PolicyOptions options{.name = "sequence",
                               .accounting = SequenceAccounting::time,
-                              .order = QueueOrder::shortest_first,
+                              .order = QueuePolicy::shortest_first,
                               .predict = predict};
   return measure_starts(scenario.cluster, scenario.trace, options);
 }

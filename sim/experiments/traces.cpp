@@ -121,7 +121,7 @@ Expected<LogOutcome> run_log(const std::string& title, const Scenario& scenario,
     mine.policy.name = kCompared[i];
     if (i == 0) {
       mine.policy.accounting = SequenceAccounting::time;
-      mine.policy.order = QueueOrder::shortest_first;
+      mine.policy.order = QueuePolicy::shortest_first;
     }
     runs[i] = run_once(mine, 1);
   });

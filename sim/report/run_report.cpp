@@ -198,7 +198,7 @@ Json estimate_json(const Estimate& estimate) {
 std::vector<std::string> notes_on(const Scenario& scenario,
                                   const std::vector<PolicyRuns>& policies) {
   std::string no_limits, no_weights, no_tree, no_gangs, no_growth, no_preemption, no_services,
-      no_drains, no_nodes;
+      no_drains, no_queues, no_nodes;
   const auto name = [](std::string& list, const std::string& policy) {
     list += (list.empty() ? "" : ", ") + policy;
   };
@@ -210,6 +210,7 @@ std::vector<std::string> notes_on(const Scenario& scenario,
     if (!knows_preemption(options)) name(no_preemption, policy.policy);
     if (!knows_services(options)) name(no_services, policy.policy);
     if (!knows_drains(options)) name(no_drains, policy.policy);
+    if (!knows_queues(options)) name(no_queues, policy.policy);
     if (needs_pool(policy.policy)) name(no_nodes, policy.policy);
     if (knows_limits(options)) continue;
     name(no_limits, policy.policy);
@@ -241,6 +242,8 @@ std::vector<std::string> notes_on(const Scenario& scenario,
     notes.push_back("labels and sites are not known to " + no_nodes + ": all nodes are one pool");
   if (!no_drains.empty() && has_drains(scenario.cluster))
     notes.push_back("drains are not known to " + no_drains + ": nodes take tasks all the time");
+  if (!no_queues.empty() && any_tenant_has_queue(scenario.cluster))
+    notes.push_back("in which order tenants want their jobs is not known to " + no_queues);
   return notes;
 }
 

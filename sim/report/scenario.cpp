@@ -63,6 +63,7 @@ Job draw_job(const Scenario& scenario, const Generator& generator, TimeMs submit
   job.max_units = generator.max_units;
   job.grace_ms = generator.grace_ms;
   job.preemption = generator.preemption;
+  job.user = generator.user;
   return job;
 }
 
@@ -130,6 +131,13 @@ bool has_elastic_jobs(const Scenario& scenario) {
   const auto& generators = scenario.generators;
   return std::any_of(generators.begin(), generators.end(), [](const Generator& generator) {
     return generator.max_units > generator.min_units;
+  });
+}
+
+bool any_tenant_has_queue(const Cluster& cluster) {
+  const auto& tenants = cluster.tenants;
+  return std::any_of(tenants.begin(), tenants.end(), [](const SimTenant& tenant) {
+    return tenant.queue.value_or(QueuePolicy::fifo) != QueuePolicy::fifo;
   });
 }
 

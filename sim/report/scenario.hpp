@@ -52,6 +52,7 @@ struct Generator {
   bool is_gang = false;  ///< the tasks of a job start at once
   PreemptionTerms preemption{.is_preemptible = true};
   bool is_service = false;  ///< `run_ms` and `estimate_factor` do not count
+  std::string user{};       ///< of the tenant's
 };
 
 /// Jobs of a log that are not in a scenario's trace.
@@ -83,6 +84,8 @@ struct Scenario {
 /// Jobs by their word, or tasks within a min.
 [[nodiscard]] bool may_preempt(const Scenario& scenario);
 [[nodiscard]] bool has_services(const Scenario& scenario);
+/// Another one than `fifo`.
+[[nodiscard]] bool any_tenant_has_queue(const Cluster& cluster);
 
 /// A policy that knows no gangs starts their tasks one by one, and where elastic jobs do not grow
 /// they run with their least. A file's sample_ms of 0 gives about

@@ -133,11 +133,13 @@ void apply_proposal(const WhatIf& question, Cluster& cluster, InitialState& stat
   for (const auto& proposed : question.proposal) {
     const auto found = known.find(proposed.name);
     if (found == known.end()) {
-      cluster.tenants.push_back({proposed.name, proposed.terms, 0, proposed.placement});
+      cluster.tenants.push_back(
+          {proposed.name, proposed.terms, 0, proposed.placement, proposed.queue});
       continue;
     }
     SimTenant& tenant = cluster.tenants[found->second];
     tenant.placement = proposed.placement;
+    tenant.queue = proposed.queue;
     tenant.terms = proposed.terms;
   }
 }

@@ -19,6 +19,7 @@ struct ProposedTenant {
   std::string name;
   TenantTerms terms;
   Placement placement = Placement::unset;  ///< of jobs that name none
+  QueuePolicy queue = QueuePolicy::fifo;
 };
 
 struct WhatIf {

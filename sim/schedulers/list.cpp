@@ -47,6 +47,8 @@ bool knows_services(const PolicyOptions& policy) { return knows_limits(policy); 
 
 bool knows_drains(const PolicyOptions& policy) { return knows_limits(policy); }
 
+bool knows_queues(const PolicyOptions& policy) { return knows_limits(policy); }
+
 Expected<std::unique_ptr<Scheduler>> make_scheduler(const PolicyOptions& options,
                                                     const Cluster& cluster,
                                                     const Workload& workload) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "model/errors.hpp"
+#include "model/tenant.hpp"
 #include "policy/prediction/patience.hpp"
 #include "sim/engine/scheduler.hpp"
 
@@ -20,13 +21,6 @@ enum class SequenceAccounting : std::uint8_t {
   resource_time = 2,  ///< without a ledger, units times time, at the estimate when a task starts
 };
 
-/// Of a tenant's own jobs, under `sequence`.
-enum class QueueOrder : std::uint8_t {
-  fifo = 0,
-  shortest_first = 1,  ///< by estimate
-  priority = 2,        ///< the highest first
-};
-
 struct PolicyOptions {
   std::string name;  ///< one of policy_names()
   DealMode mode = DealMode::sized;
@@ -34,7 +28,9 @@ struct PolicyOptions {
   TimeMs credit_period_ms = 0;  ///< of the elastic policies, see ElasticOptions
   SequenceAccounting accounting = SequenceAccounting::units;
   DebtTerms debts{};  ///< where time is counted
-  QueueOrder order = QueueOrder::fifo;
+  /// Of `sequence`: in which order tenants that name none want their own jobs; the shortest by its
+  /// estimate.
+  QueuePolicy order = QueuePolicy::fifo;
   Predict predict = Predict::limits;  ///< where time is counted; limits are estimates
   AllocationRule allocation = AllocationRule::sequence;  ///< of `sequence`
   GrowthRule growth = GrowthRule::qrea;                  ///< of `sequence`
@@ -67,6 +63,8 @@ struct PolicyOptions {
 /// True where nodes that are to drain take only what ends before, and then nothing; elsewhere they
 /// take what others do.
 [[nodiscard]] bool knows_drains(const PolicyOptions& policy);
+/// True where each tenant's jobs come in the order that it wants; elsewhere the policy says.
+[[nodiscard]] bool knows_queues(const PolicyOptions& policy);
 /// `invalid_input` for an unknown name, or when the policy cannot run such a workload.
 [[nodiscard]] Expected<std::unique_ptr<Scheduler>> make_scheduler(const PolicyOptions& options,
                                                                   const Cluster& cluster,

@@ -40,7 +40,8 @@ HeldTask held_task(const Cluster& cluster, const Workload& workload, const Runni
   return {.node = node_id(running.node),
           .grant = held_grant(cluster, workload, running),
           .run = planned_run(workload, running),
-          .preemption = preemption_of(workload.jobs[running.task.job])};
+          .preemption = preemption_of(workload.jobs[running.task.job]),
+          .user = workload.jobs[running.task.job].user};
 }
 
 /// As a coordinator that begins anew, and to which an operator applies another tree then.
@@ -82,9 +83,10 @@ SequenceScheduler::SequenceScheduler(const PolicyOptions& options, const Cluster
       cycle_(make_cycle(options, cluster, workload, initial)),
       counts_time_(cycle_.allocator().counts_time()),
       began_ms_(cycle_.allocator().accounts().time().now_ms()),
-      queues_(options, cluster, workload, !initial.accounts.tenants.empty()),
+      queues_(options, cluster, workload, initial, !initial.accounts.tenants.empty()),
       accounts_(cluster.tenants.size()),
-      before_(cluster.tenants.size()) {
+      before_(cluster.tenants.size()),
+      number_(queues_.last_number()) {
   plan_drains(initial);
   for (const auto& running : initial.running) {
     WorkQueues::AtStart& job = at_start_[running.task.job];
@@ -219,6 +221,7 @@ std::uint32_t SequenceScheduler::end_attempt(TaskId task) {
   const std::uint32_t attempt = known.empty() ? 1 : known.mapped();
   const bool had_grown = grown_.erase(task) > 0;
   if (told_.erase(task) > 0) queues_.wait_again(task, attempt + 1, had_grown);
+  queues_.end(task, had_grown);
   return attempt;
 }
 
@@ -226,7 +229,7 @@ void SequenceScheduler::grant(const Deal& deal, Actions& actions) {
   for (const auto& grant : deal.grants) {
     const TaskId task{static_cast<JobIndex>(grant.task.job.value - 1), grant.task.index};
     const bool has_grown = grant.step == GrantStep::growth;
-    queues_.start(task, grant.task.attempt, has_grown);
+    queues_.start(task, grant.task.attempt, has_grown, number_);
     if (has_grown) grown_.insert(task);
     if (grant.task.attempt > 1) attempts_[task] = grant.task.attempt;
     actions.start.push_back({task, deal.node.value - 1, 1, has_grown});
@@ -263,6 +266,7 @@ bool SequenceScheduler::deal_due_nodes(TimeMs now, Actions& actions) {
   // Not at the end of the cycle: what grows now may be told to end by then, and pays all the same.
   if (!credits_since_ms_ && cycle_.may_reclaim()) credits_since_ms_ = now;
   for (Deal& deal : deals) {
+  ++number_;
     grant(deal, actions);
     deals_.push_back(std::move(deal));
   }

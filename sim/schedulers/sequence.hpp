@@ -87,6 +87,7 @@ class SequenceScheduler final : public Scheduler {
   std::set<TaskId> told_;                     ///< to end, and have not ended
   std::set<TaskId> grown_;                    ///< that run
   std::map<TaskId, std::uint32_t> attempts_;  ///< of tasks that run, but for those with 1
+  std::uint64_t number_ = 0;                  ///< of cycles that had room to deal
   /// While anything has grown or would preempt: since when credits are to be settled.
   std::optional<TimeMs> credits_since_ms_;
 };

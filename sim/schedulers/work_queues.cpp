@@ -10,21 +10,31 @@
 namespace fairwater::sim::inline schedulers {
 
 WorkQueues::WorkQueues(const PolicyOptions& options, const Cluster& cluster,
-                       const Workload& workload, bool knows_runs)
+                       const Workload& workload, const InitialState& initial, bool knows_runs)
     : cluster_(cluster),
       workload_(workload),
-      order_(options.order),
       predict_(options.predict),
       patience_percent_(options.patience_percent),
       counts_time_(options.accounting == SequenceAccounting::time &&
                    options.allocation == AllocationRule::sequence),
       knows_runs_(knows_runs),
-      queues_(cluster.tenants.size()) {}
+      running_(workload.jobs.size()) {
+  queues_.reserve(cluster.tenants.size());
+  for (const SimTenant& tenant : cluster.tenants)
+    queues_.emplace_back(tenant.queue.value_or(options.order));
+  for (const auto& [tenant, served] : initial.served) {
+    queues_[tenant].ready.remember_served(served);
+    for (const auto& [user, number] : served) last_number_ = std::max(last_number_, number);
+  }
+}
 
 // -- what changes ---------------------------------------------------------------------------------
 
 void WorkQueues::add(JobIndex index, const AtStart& at_start) {
   const Job& job = workload_.jobs[index];
+  queues_[job.tenant].ready.know(job.user);
+  for (std::uint32_t i = 0; i < at_start.running; ++i)
+    count_running(index, true, i >= at_start.running - at_start.grown);
   const std::uint32_t waiting = job.tasks - at_start.running;
   if (waiting == 0 && !shares_work(job)) return;
   change(index, [&](Unfinished& unfinished) {
@@ -36,14 +46,28 @@ void WorkQueues::add(JobIndex index, const AtStart& at_start) {
   });
 }
 
-void WorkQueues::start(TaskId task, std::uint32_t attempt, bool has_grown) {
+void WorkQueues::start(TaskId task, std::uint32_t attempt, bool has_grown, std::uint64_t number) {
+  const Job& of_job = workload_.jobs[task.job];
+  queues_[of_job.tenant].ready.serve(of_job.user, number);
   change(task.job, [&](Unfinished& job) {
     const bool waited = job.waiting.take(task.index, attempt);
     FAIRWATER_CHECK(waited, "a grant is for a waiting task");
+    count_running(task.job, true, has_grown);
     if (!shares_work(workload_.jobs[task.job])) return;
     if (!std::exchange(job.has_begun, true)) ++elastic_jobs_;
     if (!has_grown) ++job.held;
   });
+}
+
+void WorkQueues::end(TaskId task, bool had_grown) {
+  const Queue& queue = queues_[workload_.jobs[task.job].tenant];
+  if (!queue.ready.takes_turns()) return;
+  const auto count = [&] { count_running(task.job, false, had_grown); };
+  if (queue.jobs.contains(task.job))
+    change(task.job, [&](Unfinished&) { count(); });
+  else
+    count();
+  changed_.insert(workload_.jobs[task.job].tenant);
 }
 
 void WorkQueues::wait_again(TaskId task, std::uint32_t attempt, bool had_grown) {
@@ -85,8 +109,14 @@ void WorkQueues::change(JobIndex index, Change&& apply) {
   const auto found = queue.jobs.try_emplace(index).first;
   Unfinished& unfinished = found->second;
   const std::uint32_t claimed_before = claimed(index, unfinished);
+  const QueueKey key_before = key_of(index);
   apply(unfinished);
-  count_claimed(index, claimed_before, claimed(index, unfinished));
+  const std::uint32_t claimed_now = claimed(index, unfinished);
+  const QueueKey key_now = key_of(index);
+  const bool stays = claimed_before > 0 && claimed_now > 0 && key_before == key_now;
+  if (claimed_before > 0 && !stays) queue.ready.erase(job.user, key_before);
+  if (claimed_now > 0 && !stays) queue.ready.insert(job.user, key_now, index);
+  count_claimed(index, claimed_before, claimed_now);
   if (would_grow(index, unfinished))
     queue.growing.insert(index);
   else
@@ -103,31 +133,48 @@ void WorkQueues::count_claimed(JobIndex index, std::uint32_t before, std::uint32
   queue.pending_tasks += after;
   queue.pending_tasks -= before;
   if (before == 0 && after > 0) {
-    queue.order.insert(place_of(index));
     queue.late.insert(lateness_of(index));
   } else if (before > 0 && after == 0) {
-    queue.order.erase(place_of(index));
     queue.late.erase(lateness_of(index));
   }
 }
 
-WorkQueues::Place WorkQueues::place_of(JobIndex job) const {
-  switch (order_) {
-    case QueueOrder::shortest_first:
-      return {workload_.jobs[job].is_service ? std::numeric_limits<TimeMs>::max()
-                                             : workload_.jobs[job].estimate_ms,
-              job};
-    case QueueOrder::priority:
-      return {-TimeMs{workload_.jobs[job].preemption.priority}, job};
-    case QueueOrder::fifo:
-      break;
-  }
-  return {0, job};
+Units WorkQueues::held_by_task(const Job& job, bool has_grown) const {
+  return has_grown ? 0 : cost_of(cluster_, job);
 }
 
-WorkQueues::Place WorkQueues::lateness_of(JobIndex index) const {
+void WorkQueues::count_running(JobIndex index, bool starts, bool has_grown) {
+  const Job& job = workload_.jobs[index];
+  Queue& queue = queues_[job.tenant];
+  if (!queue.ready.takes_turns()) return;
+  const Units held = held_by_task(job, has_grown);
+  FAIRWATER_CHECK(starts || running_[index] > 0, "what ends has run");
+  running_[index] += starts ? 1 : -1;
+  queue.ready.hold(job.user, starts ? held : -held);
+}
+
+QueueKey WorkQueues::key_of(JobIndex index) const {
+  const Job& job = workload_.jobs[index];
+  switch (queues_[job.tenant].policy) {
+    case QueuePolicy::shortest_first:
+      return {job.is_service ? std::numeric_limits<TimeMs>::max() : job.estimate_ms, job_id(index)};
+    case QueuePolicy::priority:
+      return {-std::int64_t{job.preemption.priority}, job_id(index)};
+    case QueuePolicy::fair:
+      return {running_[index], job_id(index)};
+    case QueuePolicy::fifo:
+      break;
+  }
+  return {0, job_id(index)};
+}
+
+WorkQueues::Lateness WorkQueues::lateness_of(JobIndex index) const {
   const Job& job = workload_.jobs[index];
   return {job.submit_ms + patience_of(job), index};
+}
+
+bool WorkQueues::starts_together(const Job& job, const Unfinished& unfinished) {
+  return job.is_gang || (!unfinished.has_begun && job.least_tasks > 1);
 }
 
 // -- what is shown --------------------------------------------------------------------------------
@@ -160,24 +207,62 @@ WaitingRange WorkQueues::waiting_range(JobIndex index, const Unfinished& unfinis
           .late_in_ms = lateness_of(index).first - now,
           .patience_ms = patience_of(job),
           .is_service = job.is_service,
-          .is_gang = job.is_gang || (!unfinished.has_begun && job.least_tasks > 1),
+          .is_gang = starts_together(job, unfinished),
           .preemption = preemption_of(job),
-          .placement = placement_for(job.placement, cluster_.tenants[job.tenant].placement)};
+          .placement = placement_for(job.placement, cluster_.tenants[job.tenant].placement),
+          .user = job.user};
+}
+
+std::vector<AlikeTasks> WorkQueues::waiting(JobIndex index, const Queue& queue,
+                                            std::size_t limit) const {
+  const Unfinished& job = queue.jobs.at(index);
+  std::vector<AlikeTasks> alike;
+  std::uint32_t left = claimed(index, job);
+  for (auto range : job.waiting.ranges(limit)) {
+    if (left == 0) break;
+    range.count = std::min(range.count, left);
+    left -= range.count;
+    alike.push_back({range, {}});
+  }
+  return alike;
 }
 
 std::uint32_t WorkQueues::show(JobIndex index, const Queue& queue, std::uint32_t most, TimeMs now,
                                DemandWindow& window) const {
   const Unfinished& job = queue.jobs.at(index);
-  std::uint32_t shown = 0, left = claimed(index, job);
-  for (auto range : job.waiting.ranges(kWindowRanges - window.next.size())) {
-    if (shown >= most || left == 0) break;
-    range.count = std::min(range.count, left);
-    window.next.push_back(waiting_range(index, job, range, now));
-    shown += range.count;
-    left -= range.count;
+  std::uint32_t shown = 0;
+  for (const AlikeTasks& tasks : waiting(index, queue, kWindowRanges - window.next.size())) {
+    if (shown >= most) break;
+    window.next.push_back(waiting_range(index, job, tasks.range, now));
+    shown += tasks.range.count;
   }
   return shown;
 }
+
+/// Its jobs, as policy/allocator/fair_window.hpp asks for them.
+class WorkQueues::InTurns {
+ public:
+  InTurns(const WorkQueues& queues, const Queue& queue, TimeMs now)
+      : queues_(queues), queue_(queue), now_(now) {}
+
+  [[nodiscard]] std::vector<AlikeTasks> waiting(JobIndex job, std::size_t limit) const {
+    return queues_.waiting(job, queue_, limit);
+  }
+  [[nodiscard]] Units cost(JobIndex job) const {
+    return cost_of(queues_.cluster_, queues_.workload_.jobs[job]);
+  }
+  [[nodiscard]] bool starts_together(JobIndex job) const {
+    return WorkQueues::starts_together(queues_.workload_.jobs[job], queue_.jobs.at(job));
+  }
+  [[nodiscard]] WaitingRange range(JobIndex job, const AlikeTasks& tasks) const {
+    return queues_.waiting_range(job, queue_.jobs.at(job), tasks.range, now_);
+  }
+
+ private:
+  const WorkQueues& queues_;
+  const Queue& queue_;
+  const TimeMs now_;
+};
 
 DemandWindow WorkQueues::window(TenantIndex tenant, TimeMs now, std::uint64_t seen_deal) const {
   const Queue& queue = queues_[tenant];
@@ -186,14 +271,25 @@ DemandWindow WorkQueues::window(TenantIndex tenant, TimeMs now, std::uint64_t se
   window.pending = queue.pending;
   window.pending_tasks = queue.pending_tasks;
   window.seen_deal = seen_deal;
-  std::uint32_t shown = 0;
-  for (const auto& [key, index] : queue.order) {
-    if (window.next.size() >= kWindowRanges || shown >= kWindowTasks) break;
-    shown += show(index, queue, kWindowTasks - shown, now, window);
+  if (queue.policy == QueuePolicy::fair) {
+    InTurns jobs(*this, queue, now);
+    append_in_turns(window, queue.ready, jobs, kWindowRanges, kWindowTasks);
+  } else {
+    show_in_order(queue, now, window);
   }
   show_growth(queue, now, window);
   if (counts_time_) show_first_late(queue, now, window);
+  tell_served(window, queue.ready);
   return window;
+}
+
+void WorkQueues::show_in_order(const Queue& queue, TimeMs now, DemandWindow& window) const {
+  std::uint32_t shown = 0;
+  for (const auto& [user, jobs] : queue.ready.queues())
+    for (const auto& [key, index] : jobs) {
+      if (window.next.size() >= kWindowRanges || shown >= kWindowTasks) return;
+      shown += show(index, queue, kWindowTasks - shown, now, window);
+    }
 }
 
 void WorkQueues::show_growth(const Queue& queue, TimeMs now, DemandWindow& window) const {

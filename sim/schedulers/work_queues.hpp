@@ -9,9 +9,12 @@
 #include <cstdint>
 #include <map>
 #include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "policy/allocator/fair_window.hpp"
+#include "policy/allocator/user_queues.hpp"
 #include "policy/allocator/waiting_tasks.hpp"
 #include "policy/prediction/run_time.hpp"
 #include "sim/engine/initial_state.hpp"
@@ -30,7 +33,7 @@ class WorkQueues {
  public:
   /// `knows_runs`: estimates are what a cluster's history says of each task.
   WorkQueues(const PolicyOptions& options, const Cluster& cluster, const Workload& workload,
-             bool knows_runs);
+             const InitialState& initial, bool knows_runs);
 
   /// Of a job's tasks.
   struct AtStart {
@@ -39,8 +42,12 @@ class WorkQueues {
   };
   /// The job came; some of its tasks may run already.
   void add(JobIndex job, const AtStart& at_start);
-  void start(TaskId task, std::uint32_t attempt, bool has_grown);
-  /// It ended as it was told, and waits, unless its job is done.
+  /// `number` grows from cycle to cycle that starts something.
+  void start(TaskId task, std::uint32_t attempt, bool has_grown, std::uint64_t number);
+  /// The greatest of those that were there at the start.
+  [[nodiscard]] std::uint64_t last_number() const { return last_number_; }
+  void end(TaskId task, bool had_grown);
+  /// It has ended as it was told, and waits, unless its job is done.
   void wait_again(TaskId task, std::uint32_t attempt, bool had_grown);
   /// The work of the elastic job is done.
   void done(JobIndex job);
@@ -55,8 +62,8 @@ class WorkQueues {
   [[nodiscard]] DemandWindow window(TenantIndex tenant, TimeMs now, std::uint64_t seen_deal) const;
 
  private:
-  /// Smaller first; by arrival where equal.
-  using Place = std::pair<TimeMs, JobIndex>;
+  /// From when on its tasks are late; by arrival where equal.
+  using Lateness = std::pair<TimeMs, JobIndex>;
   /// A job with tasks that wait, or an elastic one whose work is not done.
   struct Unfinished {
     WaitingTasks waiting;
@@ -65,18 +72,24 @@ class WorkQueues {
     std::uint32_t held = 0;  ///< tasks that run, but for those that have grown
   };
   struct Queue {
+    explicit Queue(QueuePolicy queue) : policy(queue), ready(queue == QueuePolicy::fair) {}
+
+    QueuePolicy policy;
     std::map<JobIndex, Unfinished> jobs;  ///< by arrival
-    std::set<Place> order;                ///< in which those that claim something are to run
-    std::set<Place> late;                 ///< the same, by when they are late
+    UserQueues<JobIndex> ready;           ///< those that claim something
+    std::set<Lateness> late;              ///< the same, by when they are late
     std::set<JobIndex> growing;           ///< elastic jobs that would grow
     ResourceVector pending;               ///< that is claimed
     std::uint64_t pending_tasks = 0;
   };
+  class InTurns;
 
   [[nodiscard]] TimeMs patience_of(const Job& job) const;
   [[nodiscard]] Prediction expected(const Job& job) const;
-  [[nodiscard]] Place place_of(JobIndex job) const;
-  [[nodiscard]] Place lateness_of(JobIndex job) const;
+  /// Smaller comes first.
+  [[nodiscard]] QueueKey key_of(JobIndex job) const;
+  [[nodiscard]] Lateness lateness_of(JobIndex job) const;
+  [[nodiscard]] Units held_by_task(const Job& job, bool has_grown) const;
   /// Of its waiting tasks the first so many.
   [[nodiscard]] std::uint32_t claimed(JobIndex job, const Unfinished& unfinished) const;
   [[nodiscard]] bool would_grow(JobIndex job, const Unfinished& unfinished) const;
@@ -84,23 +97,31 @@ class WorkQueues {
   template <class Change>
   void change(JobIndex job, Change&& apply);
   void count_claimed(JobIndex job, std::uint32_t before, std::uint32_t after);
+  /// What its user holds, and how many tasks of it run.
+  void count_running(JobIndex job, bool starts, bool has_grown);
+  [[nodiscard]] static bool starts_together(const Job& job, const Unfinished& unfinished);
   [[nodiscard]] WaitingRange waiting_range(JobIndex job, const Unfinished& unfinished,
                                            const WaitingTasks::Range& range, TimeMs now) const;
+  /// Of the tasks that it claims.
+  [[nodiscard]] std::vector<AlikeTasks> waiting(JobIndex job, const Queue& queue,
+                                                std::size_t limit) const;
   /// Shows what of the job fits into the window's bounds.
   std::uint32_t show(JobIndex job, const Queue& queue, std::uint32_t most, TimeMs now,
                      DemandWindow& window) const;
+  void show_in_order(const Queue& queue, TimeMs now, DemandWindow& window) const;
   void show_growth(const Queue& queue, TimeMs now, DemandWindow& window) const;
   void show_first_late(const Queue& queue, TimeMs now, DemandWindow& window) const;
 
   const Cluster& cluster_;
   const Workload& workload_;
-  const QueueOrder order_;
   const Predict predict_;
   const std::int64_t patience_percent_;
   const bool counts_time_;
   const bool knows_runs_;
-  RunTimePredictor run_times_;  ///< where it predicts by history
-  std::vector<Queue> queues_;   ///< by tenant
+  RunTimePredictor run_times_;          ///< where it predicts by history
+  std::vector<Queue> queues_;           ///< by tenant
+  std::vector<std::uint32_t> running_;  ///< tasks by job, where users take turns
+  std::uint64_t last_number_ = 0;
   std::set<TenantIndex> changed_;
   std::size_t elastic_jobs_ = 0;  ///< that have begun, and whose work is not done
 };

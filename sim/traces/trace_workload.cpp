@@ -62,6 +62,7 @@ class Reader {
     job.has_estimate = line.requested_s > 0 && line.requested_s <= kMaxSeconds;
     job.estimate_ms = job.has_estimate ? line.requested_s * 1000 : job.run_ms;
     job.tenant = tenant(tenant_name_of(line, options_.tenants));
+    if (options_.tenants != TenantColumn::user) job.user = tenant_name_of(line, TenantColumn::user);
     return add_tasks(line, std::move(job));
   }
 

@@ -43,6 +43,7 @@ sim::Workload simulated_workload(const std::vector<JournalRecord>& journal) {
     job.is_service = spec.kind == JobKind::service;
     if (is_elastic(spec)) job.least_tasks = spec.tasks_min;
     job.rule = *placement_of(spec);
+    job.user = spec.user;
     job.preemption = {
         .priority = spec.priority, .preempts = spec.preempt, .is_preemptible = spec.preemptible};
     workload.jobs.push_back(std::move(job));
@@ -215,7 +216,7 @@ sim::Cluster simulated_cluster(const Scenario& scenario) {
     auto terms = *terms_of(tenant, catalog);
     if (!tenant.parent.empty())
       terms.place = QuotaPlace{.group = numbers.at(tenant.parent), .weight = tenant.weight};
-    cluster.tenants.push_back({tenant.name, terms, 0, tenant.placement});
+    cluster.tenants.push_back({tenant.name, terms, 0, tenant.placement, tenant.queue});
   }
   sim::weigh_by_tree(cluster);
   for (const auto& node : scenario.nodes)

@@ -108,6 +108,10 @@ JobSpec draw_job(const Scenario& scenario, const ScenarioShape& shape, SplitMix6
     job.priority = static_cast<std::int32_t>(random.below(3)) + (job.preempt ? 1 : -1);
     job.preemptible = !chance(random, 15);
   }
+  if (shape.users > 0) {
+    job.user = "user" + std::to_string(random.below(shape.users));
+    if (job.priority == 0) job.priority = static_cast<std::int32_t>(random.below(3));
+  }
   // Alike are those that ask for the like, as in the simulator.
   job.name = std::to_string(job.time_limit_ms);
   for (const auto& [resource, amount] : job.resources)
@@ -159,6 +163,10 @@ Scenario draw_scenario(const ScenarioShape& shape, SplitMix64& random) {
   Scenario scenario;
   for (std::uint32_t i = 0; i < shape.tenants; ++i)
     scenario.tenants.push_back(draw_tenant(i, random));
+  if (shape.users > 0)
+    for (auto& tenant : scenario.tenants)
+      tenant.queue =
+          chance(random, 60) ? QueuePolicy::fair : static_cast<QueuePolicy>(random.below(4));
   if (shape.groups > 0) draw_groups(scenario, shape.groups, random);
   for (std::uint32_t i = 0; i < shape.nodes; ++i) {
     scenario.nodes.push_back(draw_node(i, random));

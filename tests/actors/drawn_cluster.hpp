@@ -51,6 +51,8 @@ struct ScenarioShape {
   /// So many nodes, the first ones, are to drain within the first minutes; needs a ledger that
   /// counts time.
   std::uint32_t drains = 0;
+  /// Above 0: each tenant has so many users, whose jobs these are, and any queue.
+  std::uint32_t users = 0;
 };
 
 /// Something may follow because a second has passed: nodes report in each, and all else happens in

@@ -134,6 +134,45 @@ TEST_CASE("the simulator decides as the coordinator does for elastic jobs among 
   CHECK(all.reclaims > 3 * 5 * seeds.size());
 }
 
+TEST_CASE("the simulator decides as the coordinator does for users who take turns",
+          "[actor][property]") {
+  const auto seeds = seeds_to_try(8);
+  Comparison all;
+  for (const auto accounting : {Accounting::units, Accounting::time})
+    for (const std::uint64_t seed : seeds) {
+      SplitMix64 random(seed);
+      const ScenarioShape shape{.tenants = 2 + static_cast<std::uint32_t>(random.below(3)),
+                                .nodes = 1 + static_cast<std::uint32_t>(random.below(4)),
+                                .jobs = 100,
+                                .groups = static_cast<std::uint32_t>(random.below(3)),
+                                .percent_gangs = 10,
+                                .percent_elastic = seed % 2 == 0 ? 20u : 0u,
+                                .users = 2 + static_cast<std::uint32_t>(random.below(4))};
+      const auto scenario = draw_scenario(shape, random);
+      ActorRun actors{scenario, random, ClusterFixture::default_settings(), accounting};
+      const auto journal = actors.run(40 + random.below(25), 60);
+      const bool counts_time = accounting == Accounting::time;
+      const auto found = replay(simulated_cluster(scenario), journal,
+                                {.name = "sequence",
+                                 .accounting = counts_time ? sim::SequenceAccounting::time
+                                                           : sim::SequenceAccounting::units});
+      CAPTURE(to_string(accounting), seed);
+      check_same(found, actors);
+      all += found;
+    }
+  CHECK(all.grants > 2 * 100 * seeds.size());
+}
+
+TEST_CASE("a simulator with other queues decides otherwise", "[actor]") {
+  SplitMix64 random(1);
+  const auto scenario = draw_scenario({.users = 3}, random);
+  const auto journal = ActorRun{scenario, random}.run(50, 100);
+  auto cluster = simulated_cluster(scenario);
+  CHECK(replay(cluster, journal).difference == 0);
+  for (auto& tenant : cluster.tenants) tenant.queue = QueuePolicy::fifo;
+  CHECK(replay(cluster, journal).difference > 0);
+}
+
 TEST_CASE("a simulator with one other weight decides otherwise", "[actor]") {
   SplitMix64 random(1);
   const auto scenario = draw_scenario({}, random);

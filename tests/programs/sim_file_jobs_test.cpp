@@ -234,7 +234,7 @@ TEST_CASE("a simulation file says what preempts what", "[unit][sim-file][preempt
                                        "s.yaml");
   if (!scenario) FAIL(details(scenario.error()).message);
   CHECK(scenario->policy.preempt_after_ms == 10'000);
-  CHECK(scenario->policy.order == sim::QueueOrder::priority);
+  CHECK(scenario->policy.order == QueuePolicy::priority);
   CHECK(has_preempting_jobs(*scenario));
   for (const auto& job : draw_workload(*scenario, 1).jobs) {
     CHECK(job.preemption ==

@@ -466,6 +466,37 @@ TEST_CASE("a proposal changes the tree", "[unit][what-if]") {
   for (const auto& [id, spec] : {std::pair{3U, eng}, {4U, web}}) {
     TenantRecord record;
     record.id = TenantId{id};
+TEST_CASE("queues and users go on as they were", "[unit][what-if]") {
+  SmallJournal journal;
+  TenantsChanged changed;
+  for (const auto& [key, tenant] : journal.state.state().tenants.all())
+    if (tenant.id == kArt) changed.tenants = {tenant};
+  REQUIRE(changed.tenants.size() == 1);
+  changed.tenants[0].spec.queue = QueuePolicy::fair;
+  journal.add(1005, changed);
+  JobSpec spec;
+  spec.user = "ann";
+  journal.submit(1010, JobId{1}, kArt, 1, spec);
+  journal.deal(1010);
+  spec.user = "bob";
+  journal.submit(1020, JobId{2}, kArt, 2, spec);
+  TenantSpec proposed = changed.tenants[0].spec;
+  proposed.queue = QueuePolicy::priority;
+  const auto question = what_if_question(journal.state.state(), node_that_is(NodeState::up),
+                                         {proposed}, {at_s(1070), 20'000, false});
+  REQUIRE(question);
+  const sim::WhatIf& asked = question->what_if;
+  CHECK(question->facts.notes.empty());
+  CHECK(asked.cluster.tenants.at(0).queue == QueuePolicy::fair);
+  CHECK(asked.cluster.tenants.at(1).queue == QueuePolicy::fifo);
+  CHECK(asked.proposal.at(0).queue == QueuePolicy::priority);
+  CHECK(asked.workload.jobs.at(0).user == "ann");
+  CHECK(asked.workload.jobs.at(1).user == "bob");
+  const auto& served = asked.state.served.at(0);
+  CHECK(served.at("ann") > 0);
+  CHECK(served.at("bob") == 0);
+}
+
     record.spec = spec;
     tree.tenants.push_back(record);
   }

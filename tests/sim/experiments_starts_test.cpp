@@ -19,7 +19,7 @@ TEST_CASE("what jobs are told of their start is held against when they start",
   const auto starts = measure_starts(cluster, workload,
                                      {.name = "sequence",
                                       .accounting = SequenceAccounting::time,
-                                      .order = QueueOrder::shortest_first});
+                                      .order = QueuePolicy::shortest_first});
   CHECK(starts.started == 3);
   CHECK(starts.waited == 2);
   CHECK(starts.told == 2);

@@ -35,6 +35,12 @@ TEST_CASE("a log's jobs start at 0 and keep their estimates", "[unit][sim]") {
   CHECK(jobs[1].estimate_ms == 30'000);
   CHECK_FALSE(jobs[1].has_estimate);
   CHECK(jobs[1].tenant == 1);
+  CHECK(jobs[0].user.empty());
+  TraceOptions options;
+  options.tenants = TenantColumn::queue;
+  const auto of_queues = traced(kTwoJobs, options);
+  CHECK(of_queues.workload.jobs.at(0).user == "u5");
+  CHECK(of_queues.workload.jobs.at(1).user == "u6");
 }
 
 TEST_CASE("a job can be split into tasks of a width", "[unit][sim]") {
