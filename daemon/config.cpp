@@ -20,9 +20,6 @@
 namespace fairwater::inline daemon {
 namespace {
 
-/// More than any machine has: an amount beyond it does not count devices.
-constexpr Amount kMaxUnlistedGpus = 1024;
-
 struct IdRange {
   std::uint32_t first = 0;
   std::uint32_t last = 0;

@@ -174,6 +174,9 @@ inline constexpr std::string_view kTasksOfClass = "tasks";
 /// `invalid_input` naming `placement` for what is not in-turn, gdrf, best-fit, spread or pack.
 [[nodiscard]] Expected<Placement> parse_placement(std::string_view text);
 
+/// `invalid_input` where the devices are none, or a job that is what it is cannot name any.
+[[nodiscard]] caf::error validate_devices(const JobSpec& spec);
+
 /// Where the job's tasks may run; null: anywhere. `invalid_input` naming `labels`.
 [[nodiscard]] Expected<PlacementRulePtr> placement_of(const JobSpec& spec);
 

@@ -146,29 +146,6 @@ caf::error check_size(const JobSpec& spec) {
   return check_own_cpus(spec);
 }
 
-caf::error check_devices(const JobSpec& spec) {
-  if (spec.devices.size() > kMaxListEntries)
-    return invalid("devices", "more than " + std::to_string(kMaxListEntries));
-  std::set<std::string_view> names;
-  for (const auto& name : spec.devices) {
-    if (!is_valid_name(name))
-      return invalid("devices", "'" + name + "' is not a device's name, as gpu0 is");
-    if (!names.insert(name).second) return invalid("devices", "'" + name + "' is named twice");
-  }
-  if (spec.devices.empty()) return {};
-  if (spec.gang || is_elastic(spec))
-    return invalid(
-        "devices",
-        "each task takes all of them, so tasks would wait for each other; leave them out, "
-        "or " +
-            std::string(spec.gang ? "leave gang out" : "write one number of tasks"));
-  if (spec.preempt)
-    return invalid("devices", "who preempts takes room, not devices; leave one of both out");
-  if (spec.profiled.all)
-    return invalid("resources", "auto does not count devices; write amounts beside them");
-  return {};
-}
-
 caf::error check_shares(const JobSpec& spec) {
   const auto asked = spec.resources.find(std::string(kSharedGpus));
   if (asked == spec.resources.end() || asked->second == 0 || is_gpu_share(asked->second)) return {};
@@ -333,6 +310,29 @@ Expected<Placement> parse_placement(std::string_view text) {
                  "'" + std::string(text) + "' is not one of in-turn, gdrf, best-fit, spread, pack");
 }
 
+caf::error validate_devices(const JobSpec& spec) {
+  if (spec.devices.size() > kMaxListEntries)
+    return invalid("devices", "more than " + std::to_string(kMaxListEntries));
+  std::set<std::string_view> names;
+  for (const auto& name : spec.devices) {
+    if (!is_valid_name(name))
+      return invalid("devices", "'" + name + "' is not a device's name, as gpu0 is");
+    if (!names.insert(name).second) return invalid("devices", "'" + name + "' is named twice");
+  }
+  if (spec.devices.empty()) return {};
+  if (spec.gang || is_elastic(spec))
+    return invalid(
+        "devices",
+        "each task takes all of them, so tasks would wait for each other; leave them out, "
+        "or " +
+            std::string(spec.gang ? "leave gang out" : "write one number of tasks"));
+  if (spec.preempt)
+    return invalid("devices", "who preempts takes room, not devices; leave one of both out");
+  if (spec.profiled.all)
+    return invalid("resources", "auto does not count devices; write amounts beside them");
+  return {};
+}
+
 caf::error validate_reason(const std::string& reason) {
   if (reason.size() > kMaxReasonBytes)
     return invalid("reason", std::to_string(reason.size()) + " bytes are more than " +
@@ -346,7 +346,7 @@ Expected<AdmittedJob> validate(JobSpec spec) {
     if (auto error = check(spec)) return error;
   auto rule = placement_of(spec);
   if (!rule) return rule.error();
-  for (const auto check : {check_sites, check_devices, check_shares, check_order, check_gang,
+  for (const auto check : {check_sites, validate_devices, check_shares, check_order, check_gang,
                            check_measured, check_elastic, check_service})
     if (auto error = check(spec)) return error;
   return AdmittedJob{std::move(spec), std::move(*rule)};

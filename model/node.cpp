@@ -116,6 +116,34 @@ caf::error validate(const std::vector<NodeDevices>& devices, const NamedAmounts&
   return {};
 }
 
+Expected<NamedAmounts> amounts_of_devices(const std::vector<std::string>& devices,
+                                          const NamedAmounts& asked, const NodeTraits& node) {
+  NamedAmounts amounts;
+  for (const NodeDevices& kind : node.devices) {
+    const Amount named =
+        std::count_if(devices.begin(), devices.end(), [&](const std::string& name) {
+          return std::find(kind.names.begin(), kind.names.end(), name) != kind.names.end();
+        });
+    if (named == 0) continue;
+    const bool is_shared = kind.resource == kSharedGpus;
+    const Amount of_all = named * (is_shared ? kMilliPerGpu : 1);
+    const auto said = asked.find(kind.resource);
+    if (said == asked.end()) {
+      amounts[kind.resource] = of_all;
+      continue;
+    }
+    const Amount amount = said->second;
+    if ((is_shared ? Amount{shared_gpus(amount).gpus} : amount) < named)
+      return make_error(ErrorCode::invalid_input,
+                        "a task asks for " + std::to_string(amount) +
+                            (is_shared ? " thousandths of a gpu" : "") + ", and devices names " +
+                            std::to_string(named) + (is_shared ? " gpus" : " of them") +
+                            "; leave the amount out, or write " + std::to_string(of_all),
+                        "resources." + kind.resource);
+  }
+  return amounts;
+}
+
 LaunchOrder launch_order(const JobRecord& job, const LaunchText& text, const TaskKey& task,
                          std::uint32_t memory_step) {
   LaunchOrder order;

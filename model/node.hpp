@@ -37,6 +37,14 @@ struct NodeSpec {
   friend bool operator==(const NodeSpec&, const NodeSpec&) = default;
 };
 
+/// More than any machine has: an amount beyond it does not count devices.
+inline constexpr Amount kMaxUnlistedGpus = 1024;
+
+/// What naming these devices asks for on a node that has all of them, of resources of which nothing
+/// is said. `invalid_input` naming `resources.` and the one of which `asked` says less than that.
+[[nodiscard]] Expected<NamedAmounts> amounts_of_devices(const std::vector<std::string>& devices,
+                                                        const NamedAmounts& asked,
+                                                        const NodeTraits& node);
 /// Refuses names that are none or given twice, and lists of another length than the capacity says.
 [[nodiscard]] caf::error validate(const std::vector<NodeDevices>& devices,
                                   const NamedAmounts& capacity);

@@ -2,17 +2,9 @@
 #include <utility>
 
 #include "actors/coordinator/state.hpp"
-#include "policy/gpu/node.hpp"
 
 namespace fairwater::inline actors::inline coordinator::coordination {
 namespace {
-
-/// How many of the node's devices of that kind the job names.
-Amount named_of(const NodeDevices& kind, const JobSpec& spec) {
-  return std::count_if(spec.devices.begin(), spec.devices.end(), [&](const std::string& name) {
-    return std::find(kind.names.begin(), kind.names.end(), name) != kind.names.end();
-  });
-}
 
 caf::error no_such_devices(const JobSpec& spec) {
   return make_error(ErrorCode::invalid_input,
@@ -21,38 +13,13 @@ caf::error no_such_devices(const JobSpec& spec) {
                     "devices");
 }
 
-/// `amount` is less than the `named` devices are.
-caf::error too_few(Amount amount, Amount named, const std::string& resource) {
-  const bool is_shared = resource == kSharedGpus;
-  const std::string of_each = is_shared ? " thousandths of a gpu" : "";
-  return make_error(ErrorCode::invalid_input,
-                    "a task asks for " + std::to_string(amount) + of_each + ", and devices names " +
-                        std::to_string(named) + (is_shared ? " gpus" : " of them") +
-                        "; leave the amount out, or write " +
-                        std::to_string(named * (is_shared ? kMilliPerGpu : 1)),
-                    "resources." + resource);
-}
-
-/// Amounts of the devices that the job names, where it says none; by the first node that it allows.
-/// `invalid_input` where it says less, or where no node has them.
+/// By the first node that it allows. `invalid_input` also where no node has them.
 Expected<NamedAmounts> amounts_of_devices(const CoordinatorState& state, const AdmittedJob& job) {
   const JobSpec& spec = job.spec();
-  NamedAmounts amounts;
-  if (spec.devices.empty()) return amounts;
-  for (const auto& [id, node] : state.nodes) {
-    if (!job.rule()->allows(node.record.spec.traits)) continue;
-    for (const NodeDevices& kind : node.record.spec.traits.devices) {
-      const Amount named = named_of(kind, spec);
-      const auto asked = spec.resources.find(kind.resource);
-      if (named == 0) continue;
-      const bool is_shared = kind.resource == kSharedGpus;
-      if (asked == spec.resources.end())
-        amounts[kind.resource] = named * (is_shared ? kMilliPerGpu : 1);
-      else if ((is_shared ? Amount{shared_gpus(asked->second).gpus} : asked->second) < named)
-        return too_few(asked->second, named, kind.resource);
-    }
-    return amounts;
-  }
+  if (spec.devices.empty()) return NamedAmounts{};
+  for (const auto& [id, node] : state.nodes)
+    if (const NodeTraits& traits = node.record.spec.traits; job.rule()->allows(traits))
+      return amounts_of_devices(spec.devices, spec.resources, traits);
   return no_such_devices(spec);
 }
 

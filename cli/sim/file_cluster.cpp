@@ -1,5 +1,8 @@
+#include <algorithm>
 #include <cstddef>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -30,6 +33,17 @@ bool brings_nodes(const FieldMap& file) {
   return trace && is_openb_trace(trace->object());
 }
 
+/// Likewise: whether any jobs ask for devices by their names.
+bool names_devices(const FieldMap& file) {
+  const auto workload = file.find("workload");
+  const auto generators = workload ? workload->object().find("generators") : std::nullopt;
+  if (!generators) return false;
+  const auto all = generators->list();
+  return std::any_of(all.begin(), all.end(), [](const Field& generator) {
+    return generator.object().find("devices").has_value();
+  });
+}
+
 void read_resources(SimFileDraft& draft, const FieldMap& file) {
   if (brings_nodes(file)) draft.catalog = openb_catalog();
   if (const auto list = file.find("resources")) {
@@ -41,17 +55,39 @@ void read_resources(SimFileDraft& draft, const FieldMap& file) {
   auto& cluster = draft.scenario.cluster;
   for (const auto& kind : draft.catalog.kinds()) cluster.resources.push_back(kind.name);
   // The trace's nodes and tasks are told by amounts; `sim reproduce openb` packs them into GPUs.
-  if (!brings_nodes(file) && draft.catalog.index_of(kSharedGpus))
+  draft.names_devices = names_devices(file);
+  if (!brings_nodes(file) && (draft.names_devices || draft.catalog.index_of(kSharedGpus)))
     cluster.settings.resources = cluster.resources;
   cluster.settings.granules = draft.catalog.granules();
   cluster.settings.units = draft.catalog.units();
   cluster.settings.mode = draft.scenario.policy.mode;
 }
 
+NodeDevices gpus_of(std::string_view resource, Amount count) {
+  NodeDevices gpus{std::string{resource}, {}};
+  for (Amount i = 0; i < count; ++i) gpus.names.push_back(fmt::format("gpu{}", i));
+  return gpus;
+}
+
+/// As an agent does that is told how many there are.
+void name_whole_gpus(const SimFileDraft& draft, const FieldMap& fields, sim::SimNode& node) {
+  const auto gpu = draft.catalog.index_of("gpu");
+  if (!draft.names_devices || !gpu) return;
+  const Amount count = node.capacity[*gpu];
+  if (count == 0 || count > kMaxUnlistedGpus) return;
+  if (!node.traits.devices.empty())
+    fields.fail(make_error(ErrorCode::invalid_input,
+                           "gpus that tasks share have the names of whole ones: where jobs name "
+                           "devices, a node has one kind of both",
+                           "resources.gpu"));
+  node.traits.devices.push_back(gpus_of("gpu", count));
+}
+
 /// Names those that tasks share, as an agent does.
 void name_shared_gpus(const SimFileDraft& draft, const FieldMap& fields, sim::SimNode& node) {
-  if (draft.scenario.cluster.settings.resources.empty()) return;
-  const Amount milli = node.capacity[*draft.catalog.index_of(kSharedGpus)];
+  const auto shared = draft.catalog.index_of(kSharedGpus);
+  if (draft.scenario.cluster.settings.resources.empty() || !shared) return;
+  const Amount milli = node.capacity[*shared];
   constexpr Amount kMost = kMilliPerGpu * Amount{kMaxGpusPerNode};
   if (milli % kMilliPerGpu != 0 || milli > kMost)
     fields.fail(make_error(
@@ -59,9 +95,7 @@ void name_shared_gpus(const SimFileDraft& draft, const FieldMap& fields, sim::Si
         fmt::format("{} is not 1000 for each of at most {} gpus", milli, kMaxGpusPerNode),
         "resources.gpu_milli"));
   if (milli == 0) return;
-  NodeDevices& gpus = node.traits.devices.emplace_back();
-  gpus.resource = kSharedGpus;
-  for (Amount i = 0; i < milli / kMilliPerGpu; ++i) gpus.names.push_back(fmt::format("gpu{}", i));
+  node.traits.devices.push_back(gpus_of(kSharedGpus, milli / kMilliPerGpu));
 }
 
 sim::DrainWindow read_drain(const Field& field) {
@@ -94,6 +128,7 @@ void read_nodes(SimFileDraft& draft, const FieldMap& fields) {
     if (!capacity) fields.fail(capacity.error());
     shape.capacity = *capacity;
     name_shared_gpus(draft, fields, shape);
+    name_whole_gpus(draft, fields, shape);
   }
   if (const auto drain = fields.find("drain")) shape.drain = read_drain(*drain);
   fields.done();

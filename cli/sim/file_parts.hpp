@@ -19,6 +19,7 @@ struct SimFileDraft {
   std::map<std::string, sim::TenantIndex> tenants{};  ///< by name, those that run jobs
   std::set<std::string> groups{};                     ///< names of those that have tenants
   bool may_leave_out = false;                         ///< jobs of the trace that fit no node
+  bool names_devices = false;                         ///< jobs of a generator do
 };
 
 /// True when the trace is in the openb format, which brings nodes and resources with it.

@@ -164,14 +164,39 @@ void read_tasks(const FieldMap& fields, sim::Generator& generator) {
   generator.max_units = units.high;
 }
 
-/// `labels` and `sites`, as in job files.
+/// `labels`, `sites` and `devices`, as in job files.
 PlacementRulePtr read_rule(const FieldMap& fields) {
   JobSpec job;
+  fields.read("devices", job.devices);
   fields.read("labels", job.labels);
   fields.read("sites", job.sites);
   auto rule = placement_of(job);
   if (!rule) fields.fail(rule.error());
   return *std::move(rule);
+}
+
+/// What its `devices` ask for, as a coordinator finds it. Once all else is read.
+void count_devices(const SimFileDraft& draft, const FieldMap& fields, sim::Generator& generator) {
+  if (!generator.rule || generator.rule->devices.empty()) return;
+  JobSpec job;
+  job.devices = generator.rule->devices;
+  job.gang = generator.is_gang;
+  job.tasks_min = static_cast<std::uint32_t>(generator.min_units);
+  job.tasks_max = static_cast<std::uint32_t>(generator.max_units);
+  job.preempt = generator.preemption.preempts;
+  if (const auto wrong = validate_devices(job)) fields.fail(wrong);
+  const auto& kinds = draft.catalog.kinds();
+  for (std::size_t r = 0; r < kinds.size(); ++r)
+    if (generator.demand[r].high > 0) job.resources[kinds[r].name] = generator.demand[r].low;
+  const auto& nodes = draft.scenario.cluster.nodes;
+  const auto node = std::find_if(nodes.begin(), nodes.end(), [&](const sim::SimNode& one) {
+    return generator.rule->allows(one.traits);
+  });
+  if (node == nodes.end()) fields.at("devices").fail("no node that the jobs allow has all of them");
+  const auto amounts = amounts_of_devices(job.devices, job.resources, node->traits);
+  if (!amounts) fields.fail(amounts.error());
+  for (const auto& [resource, amount] : *amounts)
+    generator.demand[*draft.catalog.index_of(resource)] = {amount, amount};
 }
 
 /// `kind: service`. Once its tasks are read.
@@ -234,6 +259,10 @@ sim::Generator read_generator(const SimFileDraft& draft, const Field& at) {
   fields.read("run_per_unit", generator.run_ms_per_unit, read_time);
   fields.read("estimate", generator.estimate_factor, number_from(0.001, 1000));
   fields.read("placement", generator.placement, read_placement);
+  if (const auto user = fields.find("user")) {
+    generator.user = user->text();
+    if (const auto error = validate_user_name(generator.user)) fields.fail(error);
+  }
   generator.rule = read_rule(fields);
   fields.read("gang", generator.is_gang);
   read_kind(fields, generator);
@@ -241,6 +270,7 @@ sim::Generator read_generator(const SimFileDraft& draft, const Field& at) {
   fields.read("preempt", generator.preemption.preempts);
   fields.read("preemptible", generator.preemption.is_preemptible);
   read_grace(fields, generator);
+  count_devices(draft, fields, generator);
   fields.done();
   const bool is_backlog = generator.arrivals == sim::ArrivalProcess::backlog;
   if (is_backlog && generator.jobs == 0)
@@ -259,10 +289,6 @@ bool is_openb_trace(const FieldMap& trace) {
   });
   return is_openb;
 }
-  if (const auto user = fields.find("user")) {
-    generator.user = user->text();
-    if (const auto error = validate_user_name(generator.user)) user->fail(error);
-  }
 
 caf::error read_sim_workload(SimFileDraft& draft, const FieldMap& file) {
   const auto field = file.find("workload");

@@ -140,7 +140,6 @@ class QuestionBuilder {
     result.preemption = {.priority = job.spec.priority,
                          .preempts = job.spec.preempt,
                          .is_preemptible = job.spec.preemptible};
-    if (!job.spec.devices.empty()) ++jobs_with_devices_;
     return result;
   }
 
@@ -221,7 +220,8 @@ class QuestionBuilder {
            .node = node_index_.at(task->node),
            .left_ms = rest_ms,
            .step = task->step,
-           .beyond_quota = task->beyond_quota});
+           .beyond_quota = task->beyond_quota,
+           .devices = task->devices});
       rests_ms.push_back(rest_ms);
     });
     return rests_ms;
@@ -242,13 +242,19 @@ class QuestionBuilder {
     return std::accumulate(runs_ms.begin(), runs_ms.end(), std::int64_t{0});
   }
 
-  /// A node that takes no tasks counts with what runs there, as in the coordinator's quotas. One
-  /// that shrank below what it runs counts as full.
+  /// A node that takes no tasks counts with what runs there, as in the coordinator's quotas; which
+  /// devices these have there is nobody's concern any more. One that shrank below what it runs
+  /// counts as full.
   void close_nodes() {
     std::vector<ResourceVector> used(what_if().cluster.nodes.size());
     for (const auto& running : what_if().state.running)
       used[running.node] += what_if().workload.jobs[running.task.job].demand;
-    for (const auto index : what_if().state.closed) what_if().cluster.nodes[index].capacity = {};
+    for (const auto index : what_if().state.closed) {
+      what_if().cluster.nodes[index].capacity = {};
+      what_if().cluster.nodes[index].traits.devices.clear();
+      for (auto& running : what_if().state.running)
+        if (running.node == index) running.devices.clear();
+    }
     for (std::size_t i = 0; i < used.size(); ++i) {
       auto& capacity = what_if().cluster.nodes[i].capacity;
       for (std::size_t r = 0; r < kMaxResources; ++r)
@@ -338,7 +344,6 @@ class QuestionBuilder {
           return job.preemption.preempts;
         })));
     count("elastic jobs grow as with elastic: qrea, whatever coordinator.yaml says", elastic_jobs_);
-    count("jobs that name devices are simulated as if they named none", jobs_with_devices_);
     const auto& tenants = what_if().cluster.tenants;
     count("tenants with a min, within which tasks preempt, whatever preempt_for_min says",
           static_cast<std::uint64_t>(std::count_if(
@@ -367,7 +372,6 @@ class QuestionBuilder {
   std::uint64_t services_of_the_past_ = 0;
   std::uint64_t services_now_ = 0;
   std::uint64_t elastic_jobs_ = 0;  ///< that grow
-  std::uint64_t jobs_with_devices_ = 0;
   WhatIfQuestion question_;
 };
 

@@ -22,6 +22,7 @@ struct RunningTask {
   TimeMs left_ms = 0;  ///< until it ends by itself
   GrantStep step = GrantStep::allowance;
   bool beyond_quota = false;
+  std::vector<std::string> devices{};  ///< by name: see Grant::devices
 };
 
 /// What the allocator calls them.
@@ -35,9 +36,9 @@ struct InitialState {
   AccountsSnapshot accounts;
   std::vector<NodeIndex> closed;     ///< nodes that take no further task
   std::vector<RunningTask> running;  ///< fit on their nodes together
-  /// What the cluster's tenants and groups were until all of the above stood: those who come stand
   /// When tenants' users were granted something last: numbers that grow with each grant.
   std::map<TenantIndex, std::map<std::string, std::uint64_t>> served;
+  /// What the cluster's tenants and groups were until all of the above stood: those who come stand
   /// behind those that were there. None: what they are.
   std::optional<TenantTree> before;
 };

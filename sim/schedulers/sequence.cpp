@@ -25,7 +25,8 @@ Grant held_grant(const Cluster& cluster, const Workload& workload, const Running
           .cost = cost_of(cluster, job),
           .demand = job.demand,
           .step = running.step,
-          .beyond_quota = running.beyond_quota};
+          .beyond_quota = running.beyond_quota,
+          .devices = running.devices};
 }
 
 PlannedRun planned_run(const Workload& workload, const RunningTask& running) {
@@ -220,8 +221,8 @@ std::uint32_t SequenceScheduler::end_attempt(TaskId task) {
   const auto known = attempts_.extract(task);
   const std::uint32_t attempt = known.empty() ? 1 : known.mapped();
   const bool had_grown = grown_.erase(task) > 0;
-  if (told_.erase(task) > 0) queues_.wait_again(task, attempt + 1, had_grown);
   queues_.end(task, had_grown);
+  if (told_.erase(task) > 0) queues_.wait_again(task, attempt + 1, had_grown);
   return attempt;
 }
 
@@ -265,8 +266,8 @@ bool SequenceScheduler::deal_due_nodes(TimeMs now, Actions& actions) {
   auto deals = cycle_.run(std::numeric_limits<std::size_t>::max());
   // Not at the end of the cycle: what grows now may be told to end by then, and pays all the same.
   if (!credits_since_ms_ && cycle_.may_reclaim()) credits_since_ms_ = now;
-  for (Deal& deal : deals) {
   ++number_;
+  for (Deal& deal : deals) {
     grant(deal, actions);
     deals_.push_back(std::move(deal));
   }

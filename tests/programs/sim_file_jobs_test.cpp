@@ -224,6 +224,59 @@ TEST_CASE("a simulation file says how long tasks of elastic jobs take to give ba
   }
 }
 
+TEST_CASE("a generator's jobs may name devices", "[unit][sim-file][devices]") {
+  const auto asking = [](const std::string& keys, const char* gpus = ", gpu: 2") {
+    return changed_in(changed_in(changed("memory: 16GiB", std::string("memory: 16GiB") + gpus),
+                                 "tasks: [1, 4]", "tasks: 2"),
+                      "duration: 1h\n", "duration: 1h\n      " + keys + "\n");
+  };
+  const auto scenario = parse_sim_file(asking("devices: [gpu1]"), "s.yaml");
+  if (!scenario) FAIL(details(scenario.error()).message);
+  const auto& nodes = scenario->cluster.nodes;
+  CHECK(nodes.at(0).traits.devices == std::vector<NodeDevices>{{"gpu", {"gpu0", "gpu1"}}});
+  const auto gpu = ResourceCatalog{}.index_of("gpu");
+  for (const auto& job : draw_workload(*scenario, 1).jobs) {
+    CHECK(job.rule->devices == std::vector<std::string>{"gpu1"});
+    CHECK(job.demand[*gpu] == 1);
+  }
+  const auto of_none = parse_sim_file(changed("memory: 16GiB", "memory: 16GiB, gpu: 2"), "s.yaml");
+  REQUIRE(of_none);
+  CHECK(of_none->cluster.nodes.at(0).traits.devices.empty());
+  CHECK_THAT(refusal_of(asking("devices: [gpu2]")),
+             Catch::StartsWith("workload.generators[0].devices: no node that the jobs allow"));
+  CHECK_THAT(refusal_of(asking("devices: [gpu1]\n      gang: true")),
+             Catch::StartsWith("workload.generators[0].devices: each task takes all of them"));
+  CHECK_THAT(refusal_of(asking("devices: [gpu1, gpu1]")),
+             Catch::StartsWith("workload.generators[0].devices: 'gpu1' is named twice"));
+  CHECK_THAT(
+      refusal_of(changed_in(asking("devices: [gpu0, gpu1]"), "memory: [512MiB, 2GiB]", "gpu: 1")),
+      Catch::StartsWith("workload.generators[0].resources.gpu: a task asks for 1, and "
+                        "devices names 2 of them"));
+}
+
+TEST_CASE("a simulation's tenants have queues, and users whose jobs these are",
+          "[unit][sim-file]") {
+  const auto asking = [](const std::string& queue, const std::string& keys) {
+    return changed_in(changed("duration: 1h\n", "duration: 1h\n" + keys), "quota: 7",
+                      "quota: 7, queue: " + queue);
+  };
+  const auto scenario = parse_sim_file(asking("fair", "      user: ann\n"), "s.yaml");
+  if (!scenario) FAIL(details(scenario.error()).message);
+  const auto& tenants = scenario->cluster.tenants;
+  CHECK(std::count_if(tenants.begin(), tenants.end(), [](const sim::SimTenant& tenant) {
+          return tenant.queue == QueuePolicy::fair;
+        }) == 1);
+  CHECK(std::count_if(tenants.begin(), tenants.end(),
+                      [](const sim::SimTenant& tenant) { return !tenant.queue; }) +
+            1 ==
+        static_cast<std::ptrdiff_t>(tenants.size()));
+  for (const auto& job : draw_workload(*scenario, 1).jobs) CHECK(job.user == "ann");
+  CHECK_THAT(refusal_of(asking("random", "")),
+             Catch::Contains("queue: ") && Catch::Contains("shortest-first"));
+  CHECK_THAT(refusal_of(asking("fair", "      user: ann smith\n")),
+             Catch::StartsWith("workload.generators[0].user: 'ann smith' is not a user's name"));
+}
+
 TEST_CASE("a simulation file says what preempts what", "[unit][sim-file][preemption]") {
   const auto text = [](const std::string& keys, const std::string& policy) {
     return changed_in(changed("tasks: [1, 4]", "tasks: [1, 4]\n      " + keys), "name: easy",

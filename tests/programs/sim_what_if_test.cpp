@@ -74,9 +74,10 @@ class SmallJournal {
     window.seen_deal = allocator_.last_deal();
     allocator_.set_window(window);
   }
-  void deal(std::int64_t time_s) {
-    const auto deal = allocator_.deal(kNode);
+  void deal(std::int64_t time_s, const std::vector<std::string>& devices = {}) {
+    auto deal = allocator_.deal(kNode);
     REQUIRE(deal);
+    for (Grant& grant : deal->grants) grant.devices = devices;
     add(time_s, Cycle{{*deal}});
   }
   void finish(JobId job, std::uint32_t index, std::int64_t started_s, std::int64_t finished_s) {
@@ -286,13 +287,26 @@ TEST_CASE("elastic jobs claim their least and share their work out", "[unit][wha
                                  "90s: 0 to 2, 25s, gang"});
 }
 
-TEST_CASE("that a job names devices is noted", "[unit][what-if]") {
+TEST_CASE("tasks have the devices there that they have, and ask for those that they name",
+          "[unit][what-if]") {
   SmallJournal journal;
   JobSpec spec;
   spec.devices = {"gpu0"};
   journal.submit(1010, JobId{1}, kArt, 1, spec);
-  CHECK(question_of(journal, 1070, 30).facts.notes ==
-        std::vector<std::string>{"jobs that name devices are simulated as if they named none: 1"});
+  journal.deal(1010, {"gpu0"});
+  journal.submit(1020, JobId{2}, kArt, 1, spec);
+  const auto ask = [&](NodeState state) {
+    const auto asked = what_if_question(journal.state.state(), node_that_is(state), {},
+                                        {at_s(1070), 30'000, false});
+    REQUIRE(asked);
+    return *asked;
+  };
+  const auto question = ask(NodeState::up);
+  CHECK(question.facts.notes.empty());
+  REQUIRE(question.what_if.workload.jobs.at(1).rule);
+  CHECK(question.what_if.workload.jobs[1].rule->devices == spec.devices);
+  CHECK(question.what_if.state.running.at(0).devices == spec.devices);
+  CHECK(ask(NodeState::down).what_if.state.running.at(0).devices.empty());
 }
 
 TEST_CASE("a journal becomes what runs, what waits and what comes again", "[unit][what-if]") {
@@ -452,20 +466,6 @@ TEST_CASE("a proposal names resources that the cluster has", "[unit][what-if]") 
   CHECK(details(refused.error()).field == "tenants[0].max.tapes");
 }
 
-TEST_CASE("a proposal changes the tree", "[unit][what-if]") {
-  SmallJournal journal;
-  TenantsChanged tree;
-  const auto spec_of = [](const char* name, const char* parent, Weight weight) {
-    TenantSpec spec;
-    spec.name = name;
-    spec.parent = parent;
-    spec.weight = weight;
-    return spec;
-  };
-  const TenantSpec eng = spec_of("eng", "", 2), web = spec_of("web", "eng", 2);
-  for (const auto& [id, spec] : {std::pair{3U, eng}, {4U, web}}) {
-    TenantRecord record;
-    record.id = TenantId{id};
 TEST_CASE("queues and users go on as they were", "[unit][what-if]") {
   SmallJournal journal;
   TenantsChanged changed;
@@ -497,6 +497,20 @@ TEST_CASE("queues and users go on as they were", "[unit][what-if]") {
   CHECK(served.at("bob") == 0);
 }
 
+TEST_CASE("a proposal changes the tree", "[unit][what-if]") {
+  SmallJournal journal;
+  TenantsChanged tree;
+  const auto spec_of = [](const char* name, const char* parent, Weight weight) {
+    TenantSpec spec;
+    spec.name = name;
+    spec.parent = parent;
+    spec.weight = weight;
+    return spec;
+  };
+  const TenantSpec eng = spec_of("eng", "", 2), web = spec_of("web", "eng", 2);
+  for (const auto& [id, spec] : {std::pair{3U, eng}, {4U, web}}) {
+    TenantRecord record;
+    record.id = TenantId{id};
     record.spec = spec;
     tree.tenants.push_back(record);
   }

@@ -252,6 +252,31 @@ TEST_CASE("position, deficits and IOUs are taken over before terms change", "[un
   CHECK(allocator.position() == expected.position());
 }
 
+TEST_CASE("a device that a task has before a simulation is nobody else's in it", "[unit][sim]") {
+  Cluster cluster = processors({4}, {1});
+  cluster.nodes[0].traits.devices = {{"cpu", {"c0", "c1", "c2", "c3"}}};
+  cluster.nodes[0].capacity[kCpu] = 4;
+  cluster.settings.granules[kCpu] = 1;
+  cluster.settings.resources = cluster.resources;
+  const auto naming = [](const char* device) {
+    Job job;
+    job.demand[kCpu] = 1;
+    job.run_ms = job.estimate_ms = 5000;
+    job.rule = std::make_shared<PlacementRule>(PlacementRule{{}, {}, {device}});
+    return job;
+  };
+  const Workload workload{{naming("c1"), naming("c1"), naming("c2")}};
+  InitialState initial;
+  initial.running = {{.task = {0, 0}, .node = 0, .left_ms = 5000, .devices = {"c1"}}};
+  std::map<JobIndex, TimeMs> started;
+  Books books(cluster, workload);
+  SequenceScheduler scheduler({.name = "sequence"}, cluster, workload, initial);
+  (void)run_engine(cluster, workload, scheduler, books, {.running = initial.running});
+  for (const TaskRun& run : books.runs) started[run.task.job] = run.start;
+  CHECK(started.at(1) == 5000);
+  CHECK(started.at(2) == 0);
+}
+
 TEST_CASE("a closed node finishes what it runs and takes nothing more", "[unit][sim]") {
   WhatIf question = small_cluster({"art"});
   question.workload.jobs = {one_processor(0, -10, 2, 1000)};
