@@ -42,7 +42,7 @@ void read_resources(const Field& field, JobSpec& spec) {
   std::sort(spec.profiled.resources.begin(), spec.profiled.resources.end());
 }
 
-JobSpec read_spec(const Field& root, std::vector<std::string>& warnings) {
+JobSpec read_spec(const Field& root) {
   JobSpec spec;
   const FieldMap fields = root.object();
   fields.read("tenant", spec.tenant);
@@ -74,16 +74,18 @@ JobSpec read_spec(const Field& root, std::vector<std::string>& warnings) {
   fields.read("preemptible", spec.preemptible);
   fields.read("notify", spec.notify);
   fields.read("preempt", spec.preempt);
-  if (spec.preempt && spec.priority <= 0)
-    warnings.emplace_back(
-        "preempt: true takes the room of tasks of a lower priority, and most have 0: "
-        "priority is " +
-        std::to_string(spec.priority));
   fields.done();
   return spec;
 }
 
 }  // namespace
+
+std::vector<std::string> warnings_on(const JobSpec& spec) {
+  if (!spec.preempt || spec.priority > 0) return {};
+  return {
+      "preempt: true takes the room of tasks of a lower priority, and most have 0: priority is " +
+      std::to_string(spec.priority)};
+}
 
 void fill_defaults(JobSpec& spec) {
   const auto& left = spec.profiled.resources;
@@ -98,13 +100,14 @@ void fill_defaults(JobSpec& spec) {
 Expected<JobFile> parse_job_file(std::string_view text, const std::string& name) {
   auto document = parse_yaml(text, name);
   if (!document) return document.error();
-  std::vector<std::string> warnings;
-  auto spec = document->read([&](const Field& root) { return read_spec(root, warnings); });
+  auto spec = document->read([](const Field& root) { return read_spec(root); });
   if (!spec) return spec.error();
   fill_defaults(*spec);
   auto job = validate(std::move(*spec));
   if (!job) return document->locate(job.error());
-  return JobFile{std::move(*job).take(), std::move(warnings), std::move(*document)};
+  JobSpec valid = std::move(*job).take();
+  std::vector<std::string> warnings = warnings_on(valid);
+  return JobFile{std::move(valid), std::move(warnings), std::move(*document)};
 }
 
 }  // namespace fairwater::inline input

@@ -28,6 +28,9 @@ struct JobFile {
 /// `not_supported` for what this version does not do.
 [[nodiscard]] Expected<JobFile> parse_job_file(std::string_view text, const std::string& name);
 
+/// What the spec asks for that has little effect, or none; empty: nothing.
+[[nodiscard]] std::vector<std::string> warnings_on(const JobSpec& spec);
+
 /// What is left open gets its default: the amounts above, and the program's name as the job's name.
 void fill_defaults(JobSpec& spec);
 

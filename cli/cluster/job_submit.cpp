@@ -1,6 +1,7 @@
 // job submit | run
 #include "cli/cluster/job_submit.hpp"
 
+#include <algorithm>
 #include <limits>
 #include <memory>
 
@@ -8,6 +9,7 @@
 #include "cli/cluster/job_wait.hpp"
 #include "cli/cluster/json_shapes.hpp"
 #include "cli/core/usage_error.hpp"
+#include "input/id_list.hpp"
 #include "input/job_file.hpp"
 #include "model/job_validation.hpp"
 
@@ -114,12 +116,22 @@ caf::error read_amounts(const RunOptions& options, JobSpec& spec) {
     spec.resources[name] = *amount;
   }
   for (const auto& text : options.resources) {
+    const std::string name = text.substr(0, text.find('='));
+    if (text == name + "=" + std::string{kAuto}) {
+      spec.profiled.resources.push_back(name);
+      continue;
+    }
     const auto more = parse_amounts(text);
     if (!more) return more.error();
     for (const auto& [name, amount] : *more)
       if (!spec.resources.emplace(name, amount).second)
         return make_error(ErrorCode::invalid_input, "given twice", "resources." + name);
   }
+  auto& profiled = spec.profiled.resources;
+  std::sort(profiled.begin(), profiled.end());
+  for (std::size_t i = 0; i < profiled.size(); ++i)
+    if (spec.resources.contains(profiled[i]) || (i > 0 && profiled[i] == profiled[i - 1]))
+      return make_error(ErrorCode::invalid_input, "given twice", "resources." + profiled[i]);
   return {};
 }
 
@@ -141,7 +153,8 @@ int run(const Context& context, const RunOptions& options) {
                               "command");
   const auto spec = spec_of(options, context.command);
   if (!spec) return context.fail(spec.error());
-  return submit(context, *spec, options.after, {}, [](const caf::error& error) { return error; });
+  return submit(context, *spec, options.after, warnings_on(*spec),
+                [](const caf::error& error) { return error; });
 }
 
 void add_user(CLI::App& verb, std::string& user) {
@@ -157,7 +170,7 @@ void add_run_options(CLI::App& verb, RunOptions& options) {
   verb.add_option("--cpu", options.cpu,
                   "per task: 1, 0.5, 1500m (default 1), or auto: by the class's profile");
   verb.add_option("--memory", options.memory, "per task: 512MiB, 2GiB (default 512MiB), or auto");
-  verb.add_option("--resource", options.resources, "per task: gpu=1");
+  verb.add_option("--resource", options.resources, "per task: gpu=1, or gpu=auto");
   verb.add_option("--device", options.devices, "by name, for each task: gpu1; once for each");
   verb.add_option("--cpus", options.cpus,
                   "shared (the default), or exclusive: processors that no other such task has")
@@ -181,6 +194,12 @@ void add_run_options(CLI::App& verb, RunOptions& options) {
   verb.add_option("--lease", options.lease,
                   "how long tasks run on without word from a coordinator: 5m (default: the "
                   "cluster's)");
+  verb.add_option("--grace", options.grace,
+                  "how long a task takes to end that is told to: 10s (default 5s)");
+  verb.add_option("--after", options.after_jobs,
+                  "start when these jobs have succeeded: 41, or 41,43-45");
+  verb.add_option("--notify", options.notify,
+                  "signal that tells elastic jobs who else runs: SIGUSR1, SIGUSR2 or SIGHUP");
   verb.add_option("--retries", options.retries, "more runs of a task that fails (default 0)")
       ->check(any_count());
   verb.add_option("--kind", options.kind, "batch (the default), or service: runs until cancelled")
@@ -192,6 +211,7 @@ void add_run_options(CLI::App& verb, RunOptions& options) {
   verb.add_flag("--gang", options.gang, "all tasks start at once or none, and end as one");
   verb.add_flag("--preempt", options.preempt,
                 "takes the room of tasks of lower priority that run beyond their tenant's quota");
+  verb.add_flag("--not-preemptible", options.not_preemptible, "its tasks make room for nobody");
 }
 
 void add_after_submission(CLI::App& verb, AfterSubmission& after) {
@@ -211,6 +231,16 @@ caf::error read_duration(const std::string& text, const char* field, std::int64_
   const auto parsed = parse_duration_ms(text);
   if (!parsed) return make_error(ErrorCode::invalid_input, details(parsed.error()).message, field);
   duration_ms = *parsed;
+  return {};
+}
+
+caf::error read_after(const std::string& text, std::vector<JobId>& after) {
+  if (text.empty()) return {};
+  const auto ids = parse_id_list(text);
+  if (!ids || ids->kind != IdList::Kind::ids)
+    return make_error(ErrorCode::invalid_input,
+                      "'" + text + "' is not a list of job ids, as in 41 or 41,43-45", "after");
+  after = ids->ids;
   return {};
 }
 
@@ -246,6 +276,10 @@ Expected<JobSpec> spec_of(const RunOptions& options, const std::vector<std::stri
   if (auto error = read_duration(options.time_limit, "time_limit", spec.time_limit_ms))
     return error;
   if (auto error = read_duration(options.lease, "lease", spec.lease_ms)) return error;
+  if (auto error = read_duration(options.grace, "grace", spec.grace_ms)) return error;
+  if (auto error = read_after(options.after_jobs, spec.after)) return error;
+  spec.notify = options.notify;
+  spec.preemptible = !options.not_preemptible;
   fill_defaults(spec);
   auto job = validate(std::move(spec));
   if (!job) return job.error();

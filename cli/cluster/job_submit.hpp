@@ -38,10 +38,14 @@ struct RunOptions {
   std::int32_t priority = 0;
   std::string time_limit;
   std::string lease;
+  std::string grace;
+  std::string after_jobs;
+  std::string notify;
   std::uint32_t retries = 0;
   std::string kind = "batch";
   bool gang = false;
   bool preempt = false;
+  bool not_preemptible = false;
   std::string placement;
   std::string user;
   AfterSubmission after;

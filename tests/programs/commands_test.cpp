@@ -13,6 +13,7 @@
 
 #include "cli/cluster/job_submit.hpp"
 #include "cli/core/version.hpp"
+#include "input/job_file.hpp"
 #include "process/temporary_directory.hpp"
 #include "sim/experiments/experiment.hpp"
 
@@ -403,6 +404,47 @@ TEST_CASE("job run builds a job from its flags", "[unit][commands]") {
   CHECK(details(limited.error()).field == "time_limit");
   options.time_limit.clear();
   CHECK(spec_of(options, {"/bin/test"})->kind == JobKind::service);
+}
+
+TEST_CASE("job run has a flag for what a job file says", "[unit][commands]") {
+  RunOptions options;
+  options.job_class = "render";
+  options.cpu = "auto";
+  options.resources = {"gpu=auto", "disk=2"};
+  options.tasks_min = 1;
+  options.tasks_max = 4;
+  options.grace = "10s";
+  options.after_jobs = "41,43-45";
+  options.notify = "SIGUSR1";
+  options.not_preemptible = true;
+  options.preempt = true;
+  const auto spec = spec_of(options, {"/bin/test"});
+  if (!spec) FAIL(details(spec.error()).message);
+  CHECK(spec->profiled.resources == std::vector<std::string>{"cpu", "gpu"});
+  CHECK(spec->resources == NamedAmounts{{"disk", 2}, {"memory", 512}});
+  CHECK(spec->grace_ms == 10'000);
+  CHECK(spec->after == std::vector<JobId>{{41}, {43}, {44}, {45}});
+  CHECK(spec->notify == "SIGUSR1");
+  CHECK_FALSE(spec->preemptible);
+  CHECK(warnings_on(*spec).size() == 1);
+  const auto refused = [&](auto change) {
+    RunOptions changed = options;
+    change(changed);
+    const auto wrong = spec_of(changed, {"/bin/test"});
+    REQUIRE_FALSE(wrong);
+    return details(wrong.error());
+  };
+  for (const char* jobs : {"all", "last", "x", "0", "5-3"}) {
+    const auto said = refused([&](RunOptions& changed) { changed.after_jobs = jobs; });
+    CHECK(said.field == "after");
+    CHECK_THAT(said.message, Catch::Contains("is not a list of job ids"));
+  }
+  CHECK(refused([](RunOptions& changed) { changed.grace = "2h"; }).field == "grace");
+  CHECK(refused([](RunOptions& changed) { changed.grace = "soon"; }).field == "grace");
+  CHECK(refused([](RunOptions& changed) { changed.notify = "SIGKILL"; }).field == "notify");
+  for (const char* twice : {"cpu=auto", "gpu=1", "cpu=2"})
+    CHECK(refused([&](RunOptions& changed) { changed.resources.emplace_back(twice); }).message ==
+          "given twice");
 }
 
 TEST_CASE("exit statuses follow from what went wrong", "[unit][commands]") {
