@@ -6,6 +6,7 @@
 // holds counts, of all that accepting nodes have and others hold. Tasks come in the tenant's own
 // order; one that has no room, or would exceed a max, is looked past, up to 64 of them. Tenants
 // that hold less than their `min` of every resource of which they have one come before all others.
+// Where tenants are within others the order is by siblings: policy/allocator/by_share_tree.hpp.
 //
 // The node is the task's own while that has room, then the one that its placement rule chooses
 // (policy/allocator/node_choice.hpp), else the first by id at the first of its sites. A gang's
@@ -29,7 +30,8 @@ namespace fairwater::inline policy::inline allocator {
 class AllocatorState;
 
 /// Deals the room of all nodes until nobody has a task that fits, or until that many deals are made
-/// or have that many entries together. O(tenants that wait + tasks placed * log(tenants, nodes)).
+/// or have that many entries together. O(tenants that wait + tasks placed * log(tenants, nodes)),
+/// and more in a tree of tenants.
 [[nodiscard]] SharedDeals deal_by_share(AllocatorState& state, std::size_t max_deals,
                                         std::size_t max_entries);
 

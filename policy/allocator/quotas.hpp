@@ -88,10 +88,11 @@ class AllocatorQuotas {
     QuotaTree::Group parent;
     const GroupTerms& terms;
     const ResourceVector& used;  ///< by its tenants together, with what has grown
+    GroupId id;
   };
   /// Of TenantState::group, or of a parent; not of the root. Good until the next change.
   [[nodiscard]] GroupBounds group(QuotaTree::Group group) const {
-    return {groups_[group].parent, groups_[group].terms, groups_[group].used};
+    return {groups_[group].parent, groups_[group].terms, groups_[group].used, groups_[group].id};
   }
   /// Its tenants together hold less than its own min of some resource.
   [[nodiscard]] bool is_below_min(QuotaTree::Group group) const;

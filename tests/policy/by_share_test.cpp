@@ -8,130 +8,21 @@
 
 #include <catch2/catch.hpp>
 
-#include "allocator_cluster.hpp"
-#include "policy/allocator/deal_cycle.hpp"
 #include "policy/dominant/drf.hpp"
 #include "policy/dominant/weighted_share.hpp"
+#include "share_cluster.hpp"
 
 namespace fairwater::test {
 namespace {
-
-/// A cluster that deals by share, and what each tenant waits for and holds.
-class ShareCluster {
- public:
-  explicit ShareCluster(Accounting accounting = Accounting::time)
-      : cycle_(Allocator(settings(accounting))) {}
-
-  void tenant(std::uint32_t id, const TenantTerms& terms) {
-    terms_[id] = terms;
-    queues_[id];
-    cycle_.set_tenant(TenantId{id}, terms);
-  }
-  void node(std::uint32_t id, const ResourceVector& capacity, NodeTraits traits = {},
-            bool accepts = true) {
-    cycle_.set_node(NodeId{id}, traits, capacity, accepts);
-    cycle_.beat(NodeId{id});
-  }
-  JobId submit(std::uint32_t tenant, WaitingRange range) {
-    range.job = JobId{++last_job_};
-    queues_[tenant].push_back(range);
-    return range.job;
-  }
-  /// Everybody shows what waits; then all that is due is dealt.
-  std::vector<Deal> run(std::size_t max_deals = 1000) {
-    for (const auto& [id, queue] : queues_) show(id);
-    std::vector<Deal> all;
-    while (cycle_.is_due()) {
-      const std::vector<Deal> deals = cycle_.run(max_deals, 100'000);
-      if (deals.empty()) break;
-      for (const Deal& deal : deals) take(deal);
-      all.insert(all.end(), deals.begin(), deals.end());
-    }
-    return all;
-  }
-  void end(const TaskKey& task) {
-    const auto ended = running_.find(task);
-    REQUIRE(cycle_.release(task));
-    cycle_.beat(ended->second.node);
-    running_.erase(ended);
-  }
-  [[nodiscard]] std::uint64_t held(std::uint32_t tenant) const {
-    std::uint64_t tasks = 0;
-    for (const auto& [key, running] : running_) tasks += running.tenant == TenantId{tenant} ? 1 : 0;
-    return tasks;
-  }
-  struct Running {
-    TenantId tenant;
-    NodeId node;
-    ResourceVector demand;
-  };
-  [[nodiscard]] const std::map<TaskKey, Running>& running() const { return running_; }
-  [[nodiscard]] const std::map<std::uint32_t, std::vector<WaitingRange>>& queues() const {
-    return queues_;
-  }
-  [[nodiscard]] const TenantTerms& terms(std::uint32_t tenant) const { return terms_.at(tenant); }
-  [[nodiscard]] DealCycle& cycle() { return cycle_; }
-
- private:
-  static AllocatorSettings settings(Accounting accounting) {
-    AllocatorSettings settings = default_settings();
-    settings.accounting = accounting;
-    settings.allocation = AllocationRule::drf;
-    return settings;
-  }
-  void show(std::uint32_t id) {
-    DemandWindow window{.tenant = TenantId{id}, .next = queues_[id], .pending = {}};
-    for (const WaitingRange& range : window.next) {
-      window.pending_tasks += range.count;
-      window.pending += range.demand * Amount{range.count};
-    }
-    window.seen_deal = cycle_.last_deal();
-    cycle_.take_window(window);
-  }
-  void take(const Deal& deal) {
-    CHECK_FALSE(deal.keeps_accounts);
-    CHECK(deal.lines.empty());
-    CHECK(deal.loans.empty());
-    for (const Grant& grant : deal.grants) {
-      REQUIRE(running_.emplace(grant.task, Running{grant.tenant, deal.node, grant.demand}).second);
-      auto& queue = queues_[grant.tenant.value];
-      for (WaitingRange& range : queue) {
-        if (range.job != grant.task.job) continue;
-        ++range.first_index;
-        --range.count;
-      }
-      std::erase_if(queue, [](const WaitingRange& range) { return range.count == 0; });
-    }
-  }
-
-  DealCycle cycle_;
-  std::map<std::uint32_t, TenantTerms> terms_;
-  std::map<std::uint32_t, std::vector<WaitingRange>> queues_;
-  std::map<TaskKey, Running> running_;
-  std::uint64_t last_job_ = 0;
-};
-
-WaitingRange tasks(std::uint32_t count, const ResourceVector& demand) {
-  WaitingRange range;
-  range.count = count;
-  range.demand = demand;
-  return range;
-}
-
-TenantTerms of_weight(Weight weight) {
-  TenantTerms terms;
-  terms.weight = weight;
-  return terms;
-}
 
 TEST_CASE("the example of the DRF paper, and its way with weights", "[unit][by_share]") {
   ShareCluster cluster{GENERATE(Accounting::units, Accounting::time)};
   const Weight weight = GENERATE(1, 2);
   cluster.tenant(1, {});
-  cluster.tenant(2, of_weight(weight));
+  cluster.tenant(2, tenant_of_weight(weight));
   cluster.node(1, cpu_memory(9000, 18'432));
-  cluster.submit(1, tasks(100, cpu_memory(1000, 4096)));
-  cluster.submit(2, tasks(100, cpu_memory(3000, 1024)));
+  cluster.submit(1, waiting_tasks(100, cpu_memory(1000, 4096)));
+  cluster.submit(2, waiting_tasks(100, cpu_memory(3000, 1024)));
   cluster.run();
   CHECK(cluster.held(1) == 3);
   CHECK(cluster.held(2) == 2);
@@ -139,11 +30,11 @@ TEST_CASE("the example of the DRF paper, and its way with weights", "[unit][by_s
 
 TEST_CASE("by share, an explanation says what belongs to a tenant", "[unit][by_share]") {
   ShareCluster cluster;
-  cluster.tenant(1, of_weight(300'000'000));  // as those in a tree have them
-  cluster.tenant(2, of_weight(700'000'000));
+  cluster.tenant(1, tenant_of_weight(300'000'000));  // as those in a tree have them
+  cluster.tenant(2, tenant_of_weight(700'000'000));
   cluster.node(1, cpu_memory(10'000, 10'240));
-  const JobId job = cluster.submit(1, tasks(100, cpu_memory(2000, 1024)));
-  cluster.submit(2, tasks(100, cpu_memory(3000, 1024)));
+  const JobId job = cluster.submit(1, waiting_tasks(100, cpu_memory(2000, 1024)));
+  cluster.submit(2, waiting_tasks(100, cpu_memory(3000, 1024)));
   cluster.run();
   const auto obstacles =
       cluster.cycle().allocator().explain_waiting(TenantId{1}, job, cluster.held(1));
@@ -176,8 +67,8 @@ TEST_CASE("a cycle gives everybody as many tasks as progressive filling does",
       if (draw(0, 3) == 0) user.demand[2] = 1;
       user.weight = static_cast<Weight>(draw(1, 5));
       user.tasks = draw(1, 300);
-      cluster.tenant(id, of_weight(user.weight));
-      cluster.submit(id, tasks(static_cast<std::uint32_t>(*user.tasks), user.demand));
+      cluster.tenant(id, tenant_of_weight(user.weight));
+      cluster.submit(id, waiting_tasks(static_cast<std::uint32_t>(*user.tasks), user.demand));
       users.push_back(user);
     }
     cluster.run(draw(0, 1) == 0 ? 1000 : 1);
@@ -296,7 +187,7 @@ TEST_CASE("over nodes and time a cycle places what a look at everything places",
     }
     const auto tenants = static_cast<std::uint32_t>(draw(1, 6));
     for (std::uint32_t id = 1; id <= tenants; ++id) {
-      TenantTerms terms = of_weight(static_cast<Weight>(draw(1, 5)));
+      TenantTerms terms = tenant_of_weight(static_cast<Weight>(draw(1, 5)));
       if (draw(0, 3) == 0) terms.min = cpu(static_cast<Amount>(draw(1, 4)) * 500);
       if (draw(0, 3) == 0) terms.max = cpu_memory(static_cast<Amount>(draw(4, 9)) * 1000, 8192);
       cluster.tenant(id, terms);
@@ -312,7 +203,7 @@ TEST_CASE("over nodes and time a cycle places what a look at everything places",
         accepts[id] = !accepts[id];
         cluster.node(id, nodes[id].first, nodes[id].second, accepts[id]);
       }
-      WaitingRange range = tasks(
+      WaitingRange range = waiting_tasks(
           static_cast<std::uint32_t>(draw(1, 12)),
           cpu_memory(static_cast<Amount>(draw(0, 4)) * 500, static_cast<Amount>(draw(1, 4)) * 512));
       if (draw(0, 3) == 0)
@@ -350,7 +241,7 @@ TEST_CASE("by share, placement rules choose nodes and gangs start whole", "[unit
   cluster.node(1, cpu(2000));
   cluster.node(2, cpu(8000));
   SECTION("a rule") {
-    WaitingRange range = tasks(1, cpu(1000));
+    WaitingRange range = waiting_tasks(1, cpu(1000));
     range.placement = Placement::spread;
     cluster.submit(1, range);
     const auto deals = cluster.run();
@@ -359,7 +250,7 @@ TEST_CASE("by share, placement rules choose nodes and gangs start whole", "[unit
     CHECK(deals[0].grants[0].placement == Placement::spread);
   }
   SECTION("a gang over both nodes, in one cycle, or not at all") {
-    WaitingRange gang = tasks(9, cpu(1000));
+    WaitingRange gang = waiting_tasks(9, cpu(1000));
     gang.is_gang = true;
     cluster.submit(1, gang);
     cluster.run(1);
@@ -385,7 +276,7 @@ TEST_CASE("by share, debts of before stay and nobody keeps room", "[unit][by_sha
   before.reservations.emplace(NodeId{1}, Reservation{TenantId{2}, cpu(4000)});
   cycle.restore(before);
   cycle.set_node(NodeId{1}, {}, cpu(4000), true);
-  WaitingRange range = tasks(9, cpu(1000));
+  WaitingRange range = waiting_tasks(9, cpu(1000));
   range.job = JobId{1};
   cycle.take_window({.tenant = TenantId{1},
                      .next = {range},

@@ -79,10 +79,10 @@ std::vector<Told> before_demand(std::vector<Told> grants, std::size_t count) {
 
 /// A cluster that is dealt twice, by a cycle that chooses for so many demands and by one that does
 /// for all.
-class Twins {
+class TwinChoices {
  public:
-  Twins(std::uint64_t seed, AllocatorSettings settings, std::size_t bound, std::uint32_t nodes,
-        std::uint32_t tenants)
+  TwinChoices(std::uint64_t seed, AllocatorSettings settings, std::size_t bound,
+              std::uint32_t nodes, std::uint32_t tenants)
       : random_(seed),
         bounded_(Allocator(with_bound(settings, bound))),
         unbounded_(Allocator(with_bound(settings, std::numeric_limits<std::size_t>::max()))) {
@@ -287,7 +287,7 @@ TEST_CASE("placement rules choose the same nodes whether their orders are kept o
           "[property][placement]") {
   for (std::uint64_t seed = 1; seed <= 30; ++seed) {
     INFO("seed " << seed);
-    Twins twins(seed, sharing(), 8, 24, 5);
+    TwinChoices twins(seed, sharing(), 8, 24, 5);
     const Placement rule = std::array{Placement::gdrf, Placement::best_fit, Placement::spread,
                                       Placement::pack}[seed % 4];
     for (int cycle = 0; cycle < 12; ++cycle) {
@@ -307,7 +307,7 @@ TEST_CASE("before a 65th demand is looked at, deals are those that choose for al
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     INFO("seed " << seed);
     // By dominant shares a tenant's demands are looked at in their order, and here all have room.
-    Twins twins(seed, sharing(Accounting::units, AllocationRule::drf), kBound, 24, 1);
+    TwinChoices twins(seed, sharing(Accounting::units, AllocationRule::drf), kBound, 24, 1);
     std::set<std::pair<Amount, Amount>> demands;
     while (demands.size() < 120) {
       const Amount milli =
@@ -341,8 +341,9 @@ TEST_CASE("as many demands as nodes are chosen for in a cycle are dealt as if th
     const auto rule = seed % 5 == 0 ? AllocationRule::drf : AllocationRule::sequence;
     for (const bool is_beyond : {false, true}) {
       const std::size_t bound = 2 + seed % 7;
-      Twins twins(seed, sharing(rule == AllocationRule::drf ? Accounting::units : accounting, rule),
-                  bound, 6, 3);
+      TwinChoices twins(seed,
+                        sharing(rule == AllocationRule::drf ? Accounting::units : accounting, rule),
+                        bound, 6, 3);
       const std::size_t most = is_beyond ? bound + 4 : bound;
       for (int step = 0; step < 25; ++step) {
         for (std::uint64_t jobs = twins.draw(0, 4); jobs > 0 && twins.waiting_demands() < most;

@@ -94,10 +94,10 @@ struct Node {
   bool accepts = true;
 };
 
-class Twins {
+class TwinCycles {
  public:
-  Twins(std::uint64_t seed, Accounting accounting, std::uint32_t nodes,
-        PlaceCare care = PlaceCare::bounded, bool share_gpus = false)
+  TwinCycles(std::uint64_t seed, Accounting accounting, std::uint32_t nodes,
+             PlaceCare care = PlaceCare::bounded, bool share_gpus = false)
       : random_(seed),
         share_gpus_(share_gpus),
         fast_(Allocator(settings(accounting, share_gpus))),
@@ -323,7 +323,8 @@ TEST_CASE("a cycle makes the deals that one of all nodes makes", "[property][all
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     INFO(to_string(accounting) << ", seed " << seed);
     const std::uint32_t nodes = 1 + static_cast<std::uint32_t>(seed * 7 % 70);
-    Twins twins(seed, accounting, nodes, nodes > 32 ? PlaceCare::thorough : PlaceCare::bounded);
+    TwinCycles twins(seed, accounting, nodes,
+                     nodes > 32 ? PlaceCare::thorough : PlaceCare::bounded);
     for (int i = 0; i < 150; ++i) {
       twins.step();
       if (i % 3 == 0) REQUIRE(twins.run());
@@ -342,8 +343,8 @@ TEST_CASE("where tasks share GPUs a cycle makes the deals that one of all nodes 
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     INFO(to_string(accounting) << ", seed " << seed);
     const std::uint32_t nodes = 1 + static_cast<std::uint32_t>(seed * 7 % 50);
-    Twins twins(seed, accounting, nodes, nodes > 32 ? PlaceCare::thorough : PlaceCare::bounded,
-                true);
+    TwinCycles twins(seed, accounting, nodes, nodes > 32 ? PlaceCare::thorough : PlaceCare::bounded,
+                     true);
     for (int i = 0; i < 120; ++i) {
       twins.step();
       if (i % 3 == 0) REQUIRE(twins.run());
@@ -356,7 +357,7 @@ TEST_CASE("where tasks share GPUs a cycle makes the deals that one of all nodes 
 TEST_CASE("among many nodes a cycle leaves nothing that could start", "[property][allocator]") {
   for (std::uint64_t seed = 1; seed <= 12; ++seed) {
     INFO("seed " << seed);
-    Twins twins(seed, Accounting::time, 50, PlaceCare::bounded, seed % 3 == 0);
+    TwinCycles twins(seed, Accounting::time, 50, PlaceCare::bounded, seed % 3 == 0);
     for (int i = 0; i < 200; ++i) {
       twins.step();
       REQUIRE(twins.grants_as_quickly());
