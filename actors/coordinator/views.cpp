@@ -71,8 +71,17 @@ ObstacleNames names_around(const CoordinatorState& state, TenantId tenant) {
   ObstacleNames names;
   for (const ResourceKind& kind : state.context->catalog.kinds())
     names.resources.push_back(kind.name);
-  for (const TenantId outer : state.nesting.around(tenant))
-    names.groups.emplace(GroupId{outer.value}, state.nesting.spec(outer).name);
+  const auto name_those_around = [&](TenantId inner) {
+    for (const TenantId outer : state.nesting.around(inner))
+      names.groups.emplace(GroupId{outer.value}, state.nesting.spec(outer).name);
+  };
+  name_those_around(tenant);
+  // Then others come first at some level, whoever that is.
+  if (state.context->settings.allocation == AllocationRule::drf)
+    for (const Accounts::Member& member : state.nesting.members()) {
+      names.tenants.emplace(member.tenant, state.nesting.spec(member.tenant).name);
+      name_those_around(member.tenant);
+    }
   for (const auto& [id, node] : state.nodes)
     if (!node.accepts || node.record.planned_drain.begins)
       names.closed.emplace(id, why_closed(node));

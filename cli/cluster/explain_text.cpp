@@ -34,8 +34,10 @@ const char* step_words(GrantStep step) {
 /// Of a deal by dominant shares.
 const char* share_words(GrantStep step) {
   return step == GrantStep::guarantee
-             ? "by its guarantee (the tenant was below min)"
-             : "as the next task of the tenant with the smallest weighted dominant share";
+             ? "by its guarantee (the tenant, or one that it is in, was below min)"
+             : "as the next task of the tenant with the smallest weighted dominant share (among "
+               "its "
+               "siblings; and so were those that it is in)";
 }
 
 /// Growth keeps no accounts, by whatever rule all else is dealt.

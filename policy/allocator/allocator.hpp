@@ -276,6 +276,7 @@ struct ObstacleNames {
   std::vector<std::string> resources;  ///< by index
   std::map<GroupId, std::string> groups;
   std::map<NodeId, std::string> closed = {};  ///< why a node takes no tasks now: `is drained`
+  std::map<TenantId, std::string> tenants = {};
 };
 
 /// When the next task of a job that waits is expected to have room.

@@ -6,6 +6,7 @@
 
 #include "policy/allocator/closed_nodes.hpp"
 #include "policy/allocator/explain_preemption.hpp"
+#include "policy/allocator/explain_share.hpp"
 #include "policy/allocator/gangs.hpp"
 #include "policy/allocator/time_marks.hpp"
 #include "policy/dominant/weighted_share.hpp"
@@ -61,8 +62,7 @@ class Explanation {
   }
 
   [[nodiscard]] std::string group_name(GroupId group) const {
-    const auto named = names_.groups.find(group);
-    return named == names_.groups.end() ? "group " + std::to_string(group.value) : named->second;
+    return fairwater::group_name(group, names_);
   }
 
   /// How many nodes come through one question after the other, and the most that is on any of them.
@@ -356,6 +356,11 @@ class Explanation {
   }
 
   void explain_dominant_share() {
+    if (state_.quotas().group_count() > 1) {
+      if (auto text = explain_share_in_tree(state_, tenant_, entry_, names_))
+        add("share", std::move(*text));
+      return;
+    }
     const WeightedShare share =
         weighted_share(tenant_.used, state_.capacity(), tenant_.terms.weight);
     const auto smaller =

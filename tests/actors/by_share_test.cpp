@@ -60,5 +60,27 @@ TEST_CASE("a coordinator deals by dominant shares, and goes on after a crash", "
       for (const Deal& deal : cycle->deals) CHECK_FALSE(deal.keeps_accounts);
 }
 
+TEST_CASE("a coordinator deals a tree siblings first, and says at which level others come first",
+          "[actor]") {
+  ClusterFixture cluster(by_share());
+  TenantSpec optics = tenant_spec("optics", 1);
+  TenantSpec lasers = tenant_spec("lasers", 1);
+  optics.parent = lasers.parent = "science";
+  cluster.apply({tenant_spec("science", 1), tenant_spec("arts", 1), optics, lasers});
+  cluster.submit("optics", 20);
+  const JobId of_arts = cluster.submit("arts", 20);
+  auto node = cluster.join("node1", 8);
+  CHECK(running(cluster, "optics") == 4);  // what lasers leaves idle
+  CHECK(running(cluster, "arts") == 4);
+  cluster.submit("lasers", 1);
+  const auto why = cluster.ask<Explanation>(ExplainTask{cluster.operator_caller(), of_arts, 10});
+  REQUIRE(why);
+  REQUIRE_FALSE(why->obstacles.empty());
+  CHECK(why->obstacles.back().code == "share");
+  CHECK(why->obstacles.back().message.starts_with(
+      "at the top of the tree of tenants its tenant has a dominant share of 500 thousandths by a "
+      "weight of 1, and science has a dominant share of 0 thousandths by a weight of 1"));
+}
+
 }  // namespace
 }  // namespace fairwater
