@@ -38,12 +38,6 @@ LedgerMs firm_at(const TenantState& tenant, const WindowRange& entry) {
   return std::max(entry.firm_from_ms, moment_in(tenant.last_firm_ms, entry.deferral_ms()));
 }
 
-/// By when they are late, but first those that were deferred for long enough once. So of what comes
-/// and goes with its tenant's mark only what was late longer is before one of these.
-std::pair<bool, LedgerMs> order_of_late(const WindowRange& entry, LedgerMs now_ms) {
-  return {entry.firm_from_ms > now_ms, entry.late_from_ms};
-}
-
 /// Of the tenant's tasks that have been late for so long the longest late. Null: there is none.
 const WindowRange* longest_late(const TenantState& tenant, LedgerMs now_ms) {
   const WindowRange* longest = nullptr;
@@ -82,6 +76,7 @@ void PlaceByTime::place_late() {
       continue;
     }
     predict_ = Predict::limits;
+    if (!entry.is_gang()) leave_taken_again(*late->tenant, entry);
     const bool may_be_kept = keep_room(*late->tenant, entry, true);
     const bool waits_elsewhere = !may_be_kept || names_devices(entry.range) ||
                                  (entry.is_gang() && !may_use_node(*late->tenant, entry));
@@ -138,7 +133,7 @@ void PlaceByTime::look_for_late(TenantState& tenant, std::optional<Late>& first)
   for (std::uint32_t i = 0; i < tenant.window.size(); ++i) {
     const WindowRange& entry = tenant.window[i];
     if (entry.late_from_ms > now_ms) continue;
-    const auto order = order_of_late(entry, now_ms);
+    const auto order = entry.order_when_late(now_ms);
     if (first && order >= first->order) continue;
     if (std::find(elsewhere_.begin(), elsewhere_.end(), entry.range.job) != elsewhere_.end())
       continue;
@@ -171,7 +166,7 @@ void PlaceByTime::look_for_late_few(std::optional<Late>& first) {
   for (const RankKey& key : late_) look_for_late(state.at(key.slot), first);
 }
 
-/// By order_of_late(); of two alike the one that is before the other in ranked order.
+/// By order_when_late(); of two alike the one that is before the other in ranked order.
 void PlaceByTime::look_for_late(const Contenders::Class& of, std::optional<Late>& first) {
   AllocatorState& state = deal_.state;
   for (const auto& [from_ms, slot] : of.late) {

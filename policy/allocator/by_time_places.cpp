@@ -4,6 +4,7 @@
 #include "policy/allocator/by_time.hpp"
 #include "policy/allocator/expected_room.hpp"
 #include "policy/allocator/gangs.hpp"
+#include "policy/allocator/taken_again.hpp"
 
 namespace fairwater::inline policy::inline allocator {
 namespace {
@@ -23,6 +24,7 @@ void PlaceByTime::forget_places() {
   places_ = 0;
   is_closed_ = keeps_all_ = false;
   elsewhere_.clear();
+  left_.clear();
   kept_.reset();
 }
 
@@ -45,6 +47,21 @@ LedgerMs PlaceByTime::room_from(const WaitingRange& task,
   RoomProfile from_then = *profile_;
   from_then.pass_to(shares->from_ms);
   return from_then.earliest(task.demand, duration_ms, kNever).value_or(kNever);
+}
+
+void PlaceByTime::leave_taken_again(const TenantState& tenant, const WindowRange& late) {
+  auto taken = taken_again(deal_.state, *deal_.node, tenant, late);
+  std::erase_if(taken, [&](const TakenAgain& room) { return left_.contains(room.task); });
+  if (taken.empty()) return;
+  if (!profile_) profile_ = expected_room(*deal_.node, deal_.state.now_ms(), predict_);
+  const LedgerMs all_has_ended_ms = moment_in(profile_->steps().back().from, 1);
+  RoomProfile beside = *profile_;
+  for (const TakenAgain& room : taken) beside.take(room.from_ms, room.until_ms, room.task->demand);
+  // Where nothing else becomes free it is better than nothing.
+  const std::int64_t duration_ms = duration_of(late.range, predict_);
+  if (!beside.earliest(late.range.demand, duration_ms, all_has_ended_ms)) return;
+  profile_ = std::move(beside);
+  for (const TakenAgain& room : taken) left_.insert(room.task);
 }
 
 bool PlaceByTime::keep_room(TenantState& tenant, const WindowRange& entry, bool has_claim) {

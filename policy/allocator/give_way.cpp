@@ -17,22 +17,30 @@ bool is_for_firm_task(const TenantState& holder, const Reservation& kept, Ledger
 
 }  // namespace
 
-bool gives_way(AllocatorState& state, TenantState& tenant, const WindowRange& entry,
-               const Reservation& kept) {
-  if (kept.tenant == tenant.id) return false;
+std::optional<MicroUnits> left_beside(AllocatorState& state, TenantState& tenant, MicroUnits cost,
+                                      const Reservation& kept) {
+  if (kept.tenant == tenant.id) return std::nullopt;
   const TenantState& holder = state.tenant(kept.tenant);
-  if (!is_for_firm_task(holder, kept, state.now_ms())) return false;
+  if (!is_for_firm_task(holder, kept, state.now_ms())) return std::nullopt;
   const std::size_t resource = state.accounts().time().resource();
   const auto micro = [&](Amount amount) { return state.quotas().micro_units_of(amount, resource); };
-  const MicroUnits cost = micro(entry.asked_at_once(resource));
   const MicroUnits kept_cost = micro(kept.demand[resource]);
   const MicroUnits holder_has = micro(holder.used[resource]);
   const MicroUnits of_others = micro(state.capacity()[resource]) - holder.part;
-  if (cost == 0 || cost >= kept_cost || holder_has >= holder.part || of_others <= 0) return false;
+  if (cost == 0 || cost >= kept_cost || holder_has >= holder.part || of_others <= 0)
+    return std::nullopt;
   const MicroUnits beyond = std::max<MicroUnits>(0, holder_has + kept_cost - holder.part);
   const auto less = static_cast<MicroUnits>(quotient(Wide{beyond} * tenant.part, of_others));
   const TimeMark mark = time_mark(state, tenant);
-  return mark.held + cost > mark.part - mark.away - less;
+  return mark.part - mark.away - less;
+}
+
+bool gives_way(AllocatorState& state, TenantState& tenant, const WindowRange& entry,
+               const Reservation& kept) {
+  const std::size_t resource = state.accounts().time().resource();
+  const MicroUnits cost = state.quotas().micro_units_of(entry.asked_at_once(resource), resource);
+  const auto left = left_beside(state, tenant, cost, kept);
+  return left && time_mark(state, tenant).held + cost > *left;
 }
 
 }  // namespace fairwater::inline policy::inline allocator

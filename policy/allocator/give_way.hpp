@@ -12,9 +12,16 @@
 // Only then: sooner the longest wait of a real log would grow by 70 % (KTH SP2 by group).
 #pragma once
 
+#include <optional>
+
 #include "policy/allocator/state.hpp"
 
 namespace fairwater::inline policy::inline allocator {
+
+/// How much the tenant may hold with a late task, or gang, of that cost beside what the node keeps;
+/// none: as if it kept nothing. As gives_way.
+[[nodiscard]] std::optional<MicroUnits> left_beside(AllocatorState& state, TenantState& tenant,
+                                                    MicroUnits cost, const Reservation& kept);
 
 /// With one more task, or gang, of `entry`. `kept`: for whom the node has kept its room since its
 /// last deal. O(ranges of that tenant's window, and what time_mark() costs).

@@ -32,6 +32,8 @@ struct ExpectedEnd {
 struct EndingTask {
   ResourceVector demand;
   LedgerMs limit_ends_ms = kNever;  ///< by its limit alone
+  std::optional<std::uint32_t> holder =
+      {};  ///< its tenant's slot; none: what an elastic job grew by
 };
 
 /// For tasks of a job that preempts: what was made free for them on a node, or is coming there.

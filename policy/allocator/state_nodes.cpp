@@ -138,10 +138,11 @@ void AllocatorState::hold(NodeRoom& node, TenantState& holder, const Grant& gran
   Held held{node.id, grant, run, now_ms(), kNever, false, preemption, clock_ms() - run.ran_ms,
             user};
   held.ends_ms = expected_end(held, settings.predict);
+  const bool is_extra = grant.step == GrantStep::growth;
   if (counts_time() && held.ends_ms != kNever)
     node.ends.emplace(ExpectedEnd{held.ends_ms, grant.task},
-                      EndingTask{grant.demand, expected_end(held, Predict::limits)});
-  const bool is_extra = grant.step == GrantStep::growth;
+                      EndingTask{grant.demand, expected_end(held, Predict::limits),
+                                 is_extra ? std::nullopt : std::optional(holder.rank.slot)});
   const bool added = held_.emplace(grant.task, held).second;
   FAIRWATER_CHECK(added, "a task is held once");
   node.used += grant.demand;
