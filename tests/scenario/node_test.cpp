@@ -20,11 +20,13 @@ std::string ticking_work(const std::filesystem::path& directory, int ticks) {
       ticks, directory.string());
 }
 
-/// The last sign of life of any run that started before `moment`.
-double last_tick_of_runs_before(const std::filesystem::path& directory, double moment) {
+/// The last sign of life of the task's runs that started before `moment`.
+double last_tick_of_runs_before(const std::filesystem::path& directory, std::uint32_t task,
+                                double moment) {
+  const std::string ticks = fmt::format("ticks.{}.", task);
   double last = 0;
   for (const auto& entry : std::filesystem::directory_iterator(directory)) {
-    if (!entry.path().filename().string().starts_with("ticks.")) continue;
+    if (!entry.path().filename().string().starts_with(ticks)) continue;
     std::ifstream file(entry.path());
     double first = 0, tick = 0;
     file >> first;
@@ -70,7 +72,8 @@ TEST_CASE("a silent node's tasks run elsewhere only after lease and grace, when 
   for (const auto& run : log.runs()) {
     const auto [entry, first] = first_start.try_emplace({run.job, run.index}, run.started);
     if (!first)
-      CHECK(last_tick_of_runs_before(cluster.directory(), silent_since + 0.5) < run.started);
+      CHECK(last_tick_of_runs_before(cluster.directory(), run.index, silent_since + 0.5) <
+            run.started);
   }
   int reruns = 0;
   for (const json job = cluster.job(id); const auto& task : job["task_list"]) {
