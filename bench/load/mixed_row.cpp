@@ -48,10 +48,25 @@ Outcome wait_for_all(Client& client, std::uint32_t tenants) {
   return *outcome;
 }
 
+/// Nobody waits or runs, and what divisions owe and are owed is balanced.
+void require_settled(Client& client) {
+  Units net = 0;
+  for (const TenantInfo& tenant : value_of(client.list_tenants())) {
+    const auto& spec = tenant.record.spec;
+    require_count(fmt::format("tasks of {}", spec.name),
+                  tenant.pending_tasks + tenant.running_tasks, 0);
+    if (spec.parent.empty()) net += tenant.net;
+  }
+  if (net != 0) throw std::runtime_error(fmt::format("the divisions' nets add up to {}", net));
+}
+
 }  // namespace
 
 void mixed(const Sizes& sizes) {
   Setting setting(sizes, sizes.tenants);
+  const auto tree = tenants_in_departments(sizes.tenants);
+  require_count("tenants of a tree", value_of(setting.client().apply_tenants(tree, false)).size(),
+                tree.size());
   FleetOptions options;
   options.nodes = std::min(100U, sizes.nodes);
   options.slots = kSlots;
@@ -85,6 +100,7 @@ void mixed(const Sizes& sizes) {
   require_no_failure(submitted);
   require_count("tasks", outcome.succeeded + outcome.failed + outcome.cancelled, outcome.tasks);
   require_count("tasks that run on", fleet.seen().running, 0);
+  require_settled(setting.client());
   require_count("differences between the ledger and its journal",
                 value_of(setting.client().verify_ledger()).differences.size(), 0);
 }

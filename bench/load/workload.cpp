@@ -15,6 +15,25 @@ std::vector<TenantSpec> tenants(std::uint32_t count) {
   return specs;
 }
 
+std::vector<TenantSpec> tenants_in_departments(std::uint32_t count) {
+  constexpr std::uint32_t kMembers = 4;
+  const auto level = [](const char* prefix, std::uint32_t number, std::string parent) {
+    TenantSpec spec;
+    spec.name = fmt::format("{}{}", prefix, number);
+    spec.parent = std::move(parent);
+    spec.weight = 1 + number % 4;
+    return spec;
+  };
+  std::vector<TenantSpec> specs;
+  for (std::uint32_t i = 0; i * kMembers * kMembers < count; ++i)
+    specs.push_back(level("v", i, ""));
+  for (std::uint32_t i = 0; i * kMembers < count; ++i)
+    specs.push_back(level("d", i, fmt::format("v{}", i / kMembers)));
+  for (std::uint32_t i = 0; i < count; ++i)
+    specs.push_back(level("t", i, fmt::format("d{}", i / kMembers)));
+  return specs;
+}
+
 JobSpec array_of(std::uint32_t tasks, std::int64_t claimed_ms) {
   JobSpec spec;
   spec.command = {"simulated", std::to_string(claimed_ms)};
@@ -29,6 +48,7 @@ JobSpec MixedJobs::next(std::int64_t claimed_ms, std::optional<JobId> before) {
   spec.tenant = tenant_;
   const auto cpus = chance(0.05) ? slots_ : from_to(1, std::min(4U, slots_));
   spec.resources = {{"cpu", cpus * 1000}, {"memory", cpus * 256}};
+  spec.gang = spec.tasks_max > 1 && chance(0.2);
   if (chance(0.5)) spec.time_limit_ms = 2 * takes_ms;
   if (chance(0.2)) spec.labels = fmt::format("zone == z{}", from_to(0, zones_ - 1));
   if (before && newest_succeeds_ && chance(0.2)) spec.after = {*before};

@@ -13,13 +13,16 @@ namespace fairwater::load {
 
 /// `t0`, `t1`, ..; with weights 1 to 4 in turn.
 [[nodiscard]] std::vector<TenantSpec> tenants(std::uint32_t count);
+/// The same as a tree of two levels: four tenants in each department `d0`, `d1`, .., and four
+/// departments in each division `v0`, `v1`, ... With weights 1 to 4 in turn, too.
+[[nodiscard]] std::vector<TenantSpec> tenants_in_departments(std::uint32_t count);
 
 /// An array of tasks of one cpu, each of which takes so long.
 [[nodiscard]] JobSpec array_of(std::uint32_t tasks, std::int64_t claimed_ms);
 
 /// The jobs of one client, of all that a scheduler meets: tasks of different size and length, half
-/// of them with a time limit, large ones for which a node keeps its room, some that run in one zone
-/// only, wait for another job, fail, or are cancelled.
+/// of them with a time limit, large ones for which a node keeps its room, gangs, some that run in
+/// one zone only, wait for another job, fail, or are cancelled.
 class MixedJobs {
  public:
   MixedJobs(std::string tenant, std::uint32_t slots, std::uint32_t zones, std::uint64_t seed)
