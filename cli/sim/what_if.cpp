@@ -86,11 +86,14 @@ class QuestionBuilder {
     return {};
   }
 
+  /// A tenant that has got tenants of its own has no jobs any more, and none of its users a turn.
   void take_served() {
-    for (const auto& [key, user] : state_.users.all())
-      for (const auto& [id, index] : tenant_index_)
-        if (const std::string prefix = key_of(id); key.starts_with(prefix))
-          what_if().state.served[index].emplace(key.substr(prefix.size()), user.served);
+    for (const auto& [key, user] : state_.users.all()) {
+      const TenantId tenant{from_big_endian<std::uint32_t>(key)};
+      if (const auto index = tenant_index_.find(tenant); index != tenant_index_.end())
+        what_if().state.served[index->second].emplace(key.substr(key_of(tenant).size()),
+                                                      user.served);
+    }
   }
 
   /// By id: the order in which a cycle deals. The journal says which nodes there are, `nodes` how

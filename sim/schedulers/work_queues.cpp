@@ -139,15 +139,11 @@ void WorkQueues::count_claimed(JobIndex index, std::uint32_t before, std::uint32
   }
 }
 
-Units WorkQueues::held_by_task(const Job& job, bool has_grown) const {
-  return has_grown ? 0 : cost_of(cluster_, job);
-}
-
 void WorkQueues::count_running(JobIndex index, bool starts, bool has_grown) {
   const Job& job = workload_.jobs[index];
   Queue& queue = queues_[job.tenant];
   if (!queue.ready.takes_turns()) return;
-  const Units held = held_by_task(job, has_grown);
+  const Units held = has_grown ? 0 : cost_of(cluster_, job);
   FAIRWATER_CHECK(starts || running_[index] > 0, "what ends has run");
   running_[index] += starts ? 1 : -1;
   queue.ready.hold(job.user, starts ? held : -held);

@@ -89,7 +89,6 @@ class WorkQueues {
   /// Smaller comes first.
   [[nodiscard]] QueueKey key_of(JobIndex job) const;
   [[nodiscard]] Lateness lateness_of(JobIndex job) const;
-  [[nodiscard]] Units held_by_task(const Job& job, bool has_grown) const;
   /// Of its waiting tasks the first so many.
   [[nodiscard]] std::uint32_t claimed(JobIndex job, const Unfinished& unfinished) const;
   [[nodiscard]] bool would_grow(JobIndex job, const Unfinished& unfinished) const;

@@ -497,6 +497,24 @@ TEST_CASE("queues and users go on as they were", "[unit][what-if]") {
   CHECK(served.at("bob") == 0);
 }
 
+TEST_CASE("nobody has a turn in a tenant that has tenants now", "[unit][what-if]") {
+  SmallJournal journal(Accounting::time);
+  JobSpec spec;
+  spec.user = "ann";
+  journal.submit(1010, JobId{1}, kArt, 1, spec);
+  journal.deal(1010);
+  journal.finish(JobId{1}, 0, 1010, 1040);
+  TenantRecord studio;
+  studio.id = TenantId{3};
+  studio.spec.name = "studio";
+  studio.spec.parent = "art";
+  CHECK(question_of(journal, 1070, 100).what_if.state.served.at(0).contains("ann"));
+  journal.add(1050, TenantsChanged{{studio}});
+  const auto question = question_of(journal, 1070, 100);
+  CHECK(question.what_if.state.served.empty());
+  CHECK(question.what_if.workload.jobs.empty());
+}
+
 TEST_CASE("a proposal changes the tree", "[unit][what-if]") {
   SmallJournal journal;
   TenantsChanged tree;
