@@ -2,7 +2,6 @@
 #include "cli/cluster/job_submit.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <memory>
 
 #include "cli/cluster/job_output.hpp"
@@ -188,8 +187,7 @@ void add_run_options(CLI::App& verb, RunOptions& options) {
   verb.add_option("--labels", options.labels, "nodes that will do: 'ssd && zone in (a, b)'");
   verb.add_option("--site", options.sites, "allowed sites, preferred first");
   verb.add_option("--priority", options.priority, "within the tenant (default 0)")
-      ->check(whole_number(std::numeric_limits<std::int32_t>::min(),
-                           std::numeric_limits<std::int32_t>::max()));
+      ->check(whole_number(-kMaxPriority, kMaxPriority));
   verb.add_option("--time-limit", options.time_limit, "per task: 1h30m");
   verb.add_option("--lease", options.lease,
                   "how long tasks run on without word from a coordinator: 5m (default: the "

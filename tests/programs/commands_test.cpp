@@ -146,7 +146,7 @@ TEST_CASE("wrong usage is 2 and says what is wrong", "[golden][commands]") {
       {{"job", "run", "--tasks"}, "--tasks: is without a value; write --tasks NUMBER"},
       {{"job", "run", "--tasks=", "--", "sleep"}, "--tasks: is without a value"},
       {{"job", "run", "--priority", "3000000000", "--", "sleep"},
-       "--priority: '3000000000' is not a whole number from -2147483648 to 2147483647"},
+       "--priority: '3000000000' is not a whole number from -1000000 to 1000000"},
       {{"job", "run", "--gang=maybe", "--", "sleep"},
        "--gang: takes no value, and has 'maybe'; write --gang"},
       {{"job", "run", "--cpus", "all", "--", "sleep"}, "--cpus: 'all' is not shared or exclusive"},
