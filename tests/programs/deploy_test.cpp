@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <regex>
 #include <set>
 #include <string>
 
@@ -9,6 +10,7 @@
 #include <yaml-cpp/yaml.h>
 
 #include "daemon/config.hpp"
+#include "model/errors.hpp"
 
 namespace fairwater {
 namespace {
@@ -40,7 +42,53 @@ std::string host_of(std::string address) {
   return address.substr(0, address.rfind(':'));
 }
 
+/// By what is said of one that is not known: `the keys are accounting, allocation, ..`.
+std::set<std::string> known_keys(const caf::error& refusal) {
+  const std::string text = details(refusal).message;
+  const std::string message = text.substr(0, text.find(" (line"));
+  const auto begin = message.find("the keys are ");
+  REQUIRE(begin != std::string::npos);
+  std::set<std::string> keys;
+  const std::regex word("[a-z_]+");
+  const auto start = message.cbegin() + static_cast<std::ptrdiff_t>(begin) + 13;
+  for (std::sregex_iterator key(start, message.cend(), word); key != std::sregex_iterator(); ++key)
+    keys.insert(key->str());
+  return keys;
+}
+
+/// With those that are commented out.
+std::set<std::string> keys_in_sample(const char* name) {
+  const std::string text = text_of_file(in_source(name));
+  const std::regex key("(^|\n)#? *([a-z_]+):");
+  std::set<std::string> keys;
+  for (std::sregex_iterator found(text.begin(), text.end(), key); found != std::sregex_iterator();
+       ++found)
+    keys.insert((*found)[2]);
+  return keys;
+}
+
+void check_all_are_in(const char* sample, const std::set<std::string>& known) {
+  CHECK(known.size() > 3);
+  const auto named = keys_in_sample(sample);
+  for (const auto& key : known) {
+    INFO(sample << " lacks " << key);
+    CHECK(named.contains(key));
+  }
+}
+
 }  // namespace
+
+TEST_CASE("the samples name every key", "[unit]") {
+  CoordinatorConfig coordinator;
+  check_all_are_in("deploy/coordinator.yaml",
+                   known_keys(read_config("nonsense: 1\n", "it", coordinator)));
+  AgentConfig agent;
+  check_all_are_in("deploy/agent.yaml", known_keys(read_config("nonsense: 1\n", "it", agent)));
+  const auto replicas = read_replicas(
+      "members: {a: \"h:1\"}\netcd: [\"http://h:2\"]\nnonsense: 1\n", "replicas.yaml");
+  REQUIRE_FALSE(replicas);
+  check_all_are_in("deploy/coordinator.yaml", known_keys(replicas.error()));
+}
 
 TEST_CASE("the services of each compose file name what is there", "[unit]") {
   for (const char* name : {"docker-compose.yml", "docker-compose.replicas.yml"}) {
