@@ -31,4 +31,11 @@ ResourceVector gone_of(const AllocatorState& state, QuotaTree::Group group,
   return sum;
 }
 
+void add_in_groups(const AllocatorState& state, std::vector<ResourceVector>& sums, TenantId tenant,
+                   const ResourceVector& amount) {
+  for (auto group = state.tenant(tenant).group; group != QuotaTree::kRoot;
+       group = state.quotas().group(group).parent)
+    sums[group] += amount;
+}
+
 }  // namespace fairwater::inline policy::inline allocator

@@ -36,4 +36,8 @@ using GoneByTenant = std::map<TenantId, ResourceVector>;
 [[nodiscard]] bool is_in_group(const AllocatorState& state, const TenantState& tenant,
                                QuotaTree::Group group);
 
+/// `amount` to the sums of all groups around the tenant.
+void add_in_groups(const AllocatorState& state, std::vector<ResourceVector>& sums, TenantId tenant,
+                   const ResourceVector& amount);
+
 }  // namespace fairwater::inline policy::inline allocator

@@ -24,16 +24,6 @@ const VictimNumbers* fewer(const std::optional<VictimNumbers>& a,
 
 }  // namespace
 
-std::vector<Victim> preemptible_victims(const AllocatorState& state) {
-  std::vector<AllocatorState::Preemptible> found = state.preemptible();
-  std::stable_sort(found.begin(), found.end(),
-                   [](const auto& a, const auto& b) { return a.ran_ms < b.ran_ms; });
-  std::vector<Victim> victims;
-  for (const auto& [task, held, priority, ran_ms] : found)
-    if (ran_ms >= state.settings.preempt_after_ms) victims.push_back({task, held, priority});
-  return victims;
-}
-
 bool is_beyond_quota(const AllocatorState& state, const Victim& victim, const WindowRange& entry,
                      const ResourceVector& gone) {
   const TenantState& holder = state.tenant(victim.held.tenant);

@@ -8,42 +8,17 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
-#include <map>
 #include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
-#include "policy/allocator/coming_room.hpp"
 #include "policy/allocator/group_lacks.hpp"
-#include "policy/allocator/group_sums.hpp"
 #include "policy/allocator/preemption_rights.hpp"
 #include "policy/allocator/state.hpp"
+#include "policy/allocator/victims.hpp"
 
 namespace fairwater::inline policy::inline allocator {
-
-/// For whom room is made, see Reclaim.
-struct RoomClaim {
-  TenantId tenant;
-  JobId job;
-};
-
-/// A task that may have to end.
-struct Victim {
-  TaskKey task;
-  AllocatorState::Extra held;
-  std::int32_t priority = 0;  ///< of one that has not grown
-  bool has_grown = false;
-  bool is_taken = false;
-  RoomClaim claim{};  ///< then
-};
-/// By their places in a list, the youngest first.
-using VictimNumbers = std::vector<std::size_t>;
-
-/// What runs, has not grown, may be preempted and has run for long enough for it. O(tasks that run
-/// * log).
-[[nodiscard]] std::vector<Victim> preemptible_victims(const AllocatorState& state);
 
 /// Whether it runs beyond its tenant's quota of something that `entry`, of another tenant, asks
 /// for, and not within its min. `gone`: what of that tenant's will have ended before.

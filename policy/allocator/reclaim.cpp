@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "policy/allocator/coming_room.hpp"
-#include "policy/allocator/growth.hpp"
 #include "policy/allocator/preemption.hpp"
+#include "policy/allocator/victims.hpp"
 
 namespace fairwater::inline policy::inline allocator {
 namespace {
@@ -18,11 +18,9 @@ class Reclaiming {
       : state_(state),
         serves_all_(serves_all),
         for_min_(for_min),
-        rooms_(state),
-        freed_in_groups_(state.quotas().group_count()),
-        claims_{{}, std::vector<ResourceVector>(state.quotas().group_count())} {
-    find_victims();
-  }
+        victims_(state),
+        rooms_(victims_.rooms()),
+        claims_{{}, std::vector<ResourceVector>(state.quotas().group_count())} {}
 
   std::vector<Reclaim> run() {
     state_.await_no_gang();
@@ -30,7 +28,7 @@ class Reclaiming {
     expect_promised();
     keep_bounds();
     // By dominant shares nothing may stay that has grown, and nobody is within a quota.
-    if (state_.allocates_by_share()) return told_to_end();
+    if (state_.allocates_by_share()) return victims_.tell();
     for (const std::uint32_t slot : whom_to_serve()) {
       if (served_ >= kMostReclaimers) break;
       serve(state_.at(slot));
@@ -40,21 +38,10 @@ class Reclaiming {
     state_.promise_below_maxes(std::move(promises_));
     for (const Served& served : preempting_)
       state_.keep_made_room(served.node, {served.tenant, served.job, served.demand, 1});
-    return told_to_end();
+    return victims_.tell();
   }
 
  private:
-  std::vector<Reclaim> told_to_end() {
-    std::vector<Reclaim> reclaims;
-    for (const std::size_t i : taken_) {
-      const Victim& victim = victims_[i];
-      state_.note_reclaim(victim.task);
-      reclaims.push_back({victim.held.node, victim.task, victim.held.tenant, victim.claim.tenant,
-                          victim.claim.job, !victim.has_grown});
-    }
-    return reclaims;
-  }
-
   /// What is guaranteed comes first; alone where nobody else can take anything.
   [[nodiscard]] std::vector<std::uint32_t> whom_to_serve() const {
     std::vector<std::uint32_t> below_min, others;
@@ -78,34 +65,11 @@ class Reclaiming {
     PlacementRulePtr rule;          ///< whose devices it will have
   };
 
-  /// Those that give back first come first.
-  void find_victims() {
-    std::map<TenantId, std::vector<Victim>> of_tenants;  // newest last
-    for (const auto& [task, extra] : state_.extras())
-      of_tenants[extra.tenant].push_back({task, extra, 0, true});
-    std::vector<std::uint32_t> slots;
-    for (const auto& [tenant, victims] : of_tenants)
-      slots.push_back(state_.tenant(tenant).rank.slot);
-    tenants_ = in_growth_order(state_, slots);
-    for (auto next = tenants_.rbegin(); next != tenants_.rend(); ++next) {
-      auto& victims = of_tenants.at(state_.at(next->slot).id);
-      victims_.insert(victims_.end(), victims.rbegin(), victims.rend());
-    }
-    extras_ = victims_.size();
-  }
-
-  /// Behind those that have grown, once somebody needs them: the youngest first.
-  void find_preemptible() {
-    if (std::exchange(knows_preemptible_, true)) return;
-    const std::vector<Victim> found = preemptible_victims(state_);
-    victims_.insert(victims_.end(), found.begin(), found.end());
-  }
-
   /// Those to whom it is promised take it, before anybody is served.
   void expect_promised() {
     expected_ = state_.promises_below_maxes();
     for (const MadeRoom& room : expected_)
-      note_freed(room.tenant, ResourceVector{} - room.demand * Amount{room.tasks});
+      victims_.note_freed(room.tenant, ResourceVector{} - room.demand * Amount{room.tasks});
   }
 
   /// So much of that is for these tasks, which are being looked at. False: nothing.
@@ -117,7 +81,7 @@ class Reclaiming {
     if (promised == expected_.end()) return false;
     const std::uint32_t tasks = std::min(promised->tasks, entry.starts_at_once);
     promised->tasks -= tasks;
-    note_freed(tenant.id, promised->demand * Amount{tasks});
+    victims_.note_freed(tenant.id, promised->demand * Amount{tasks});
     return true;
   }
 
@@ -134,16 +98,16 @@ class Reclaiming {
 
   /// Who has more than it may have gives back the rest.
   void keep_bounds() {
-    for (const TenantInOrder& next : tenants_) {
+    for (const TenantInOrder& next : victims_.growers()) {
       const TenantState& tenant = state_.at(next.slot);
       if (!next.most) continue;
       Units extras = 0;
-      for (const Victim& victim : victims_)
+      for (const Victim& victim : victims_.all())
         if (victim.held.tenant == tenant.id) extras += cost_of(victim);
-      for (std::size_t i = 0; i < extras_ && extras > *next.most; ++i) {
+      for (std::size_t i = 0; i < victims_.grown() && extras > *next.most; ++i) {
         if (victims_[i].held.tenant != tenant.id) continue;
         extras -= cost_of(victims_[i]);
-        take(i, {});
+        victims_.take(i, {});
       }
     }
   }
@@ -167,14 +131,14 @@ class Reclaiming {
       for (std::uint32_t tasks = 0; tasks < entry.range.count; tasks += at_once) {
         if (served_ >= kMostReclaimers || !is_within(left, entry)) return;
         for (const std::size_t r : entry.asks) left[r] -= entry.asked_at_once(r);
-        rights_ =
-            preemption_rights(state_, tenant, entry, for_min_, {groups(), preempted_, claims_});
+        rights_ = preemption_rights(state_, tenant, entry, for_min_,
+                                    {groups(), victims_.preempted(), claims_});
         const bool was_promised = take_promised(tenant, entry);
         if (has_room > 0) {
           has_room -= std::min(has_room, at_once);
           if (was_promised) promise(tenant, entry);
           const ResourceVector asked = entry.range.demand * Amount{at_once};
-          note_freed(tenant.id, ResourceVector{} - asked);
+          victims_.note_freed(tenant.id, ResourceVector{} - asked);
           claim(tenant.id, asked);
         } else if (serve_at_once(tenant, entry)) {
           if (was_promised || preempts_below_max_) promise(tenant, entry);
@@ -190,7 +154,7 @@ class Reclaiming {
     ++served_;
     served_now_.clear();
     preempts_now_ = preempts_below_max_ = false;
-    const std::size_t taken_before = taken_.size();
+    const std::size_t taken_before = victims_.taken().size();
     for (std::uint32_t i = 0; i < entry.starts_at_once; ++i)
       if (!serve_task(tenant, entry)) {
         undo(taken_before);
@@ -209,7 +173,7 @@ class Reclaiming {
 
   void claim(TenantId tenant, const ResourceVector& amount) {
     claims_.of_tenants[tenant] += amount;
-    add_in_groups(claims_.in_groups, tenant, amount);
+    add_in_groups(state_, claims_.in_groups, tenant, amount);
   }
 
   [[nodiscard]] static bool is_within(const ResourceVector& left, const WindowRange& entry) {
@@ -232,7 +196,7 @@ class Reclaiming {
                   rooms_.gpus_for(*node, entry.range, room),
                   entry.range.rule};
     rooms_.note(room, *node, served.demand, served.gpus, false);
-    note_freed(tenant.id, ResourceVector{} - served.demand);
+    victims_.note_freed(tenant.id, ResourceVector{} - served.demand);
     if (names_devices(entry.range))
       for (const std::string& name : entry.range.rule->devices)
         promised_devices_.emplace(*node, name);
@@ -252,23 +216,12 @@ class Reclaiming {
   void undo(std::size_t taken_before) {
     for (const Served& served : served_now_) {
       rooms_.note(rooms_.on(served.node), served.node, served.demand, served.gpus, true);
-      note_freed(served.tenant, served.demand);
+      victims_.note_freed(served.tenant, served.demand);
       if (served.rule)
         for (const std::string& name : served.rule->devices)
           promised_devices_.erase({served.node, name});
     }
-    leave(taken_before);
-  }
-
-  /// What was taken since then stays.
-  void leave(std::size_t taken_before) {
-    for (; taken_.size() > taken_before; taken_.pop_back()) {
-      Victim& victim = victims_[taken_.back()];
-      victim.is_taken = false;
-      note(rooms_.on(victim.held.node), victim, false);
-      note_freed(victim.held.tenant, ResourceVector{} - victim.held.demand);
-      if (!victim.has_grown) preempted_[victim.held.tenant] -= victim.held.demand;
-    }
+    victims_.leave(taken_before);
   }
 
   /// As they were when this began: what is told to end is noted last.
@@ -287,7 +240,7 @@ class Reclaiming {
                                                 const GroupLacks& lacks) {
     const ResourceVector held = tenant.held_in_all() - tenant.ending - tenant.ending_grown;
     for (const std::size_t r : entry.asks)
-      if (held[r] - freed_[tenant.id][r] + entry.range.demand[r] > tenant.terms.max[r])
+      if (held[r] - victims_.freed_of(tenant.id)[r] + entry.range.demand[r] > tenant.terms.max[r])
         return FullMax{QuotaTree::kRoot, r};
     if (const auto missing = lacks.first()) return FullMax{missing->group, missing->resource};
     return std::nullopt;
@@ -298,20 +251,20 @@ class Reclaiming {
   /// preempt. None: it has to wait.
   std::optional<GroupLacks> make_room_in_max(const TenantState& tenant, const WindowRange& entry) {
     for (;;) {
-      GroupLacks lacks(state_, groups(), tenant, entry.range.demand, freed_in_groups_);
+      GroupLacks lacks(state_, groups(), tenant, entry.range.demand, victims_.freed_in_groups());
       const auto full = full_max(tenant, entry, lacks);
       if (!full) return lacks;
       const auto victim = next_below(*full, tenant);
       const bool may_be_preempted = full->group != QuotaTree::kRoot && !rights_.empty();
       if (!victim) return may_be_preempted ? std::optional(std::move(lacks)) : std::nullopt;
-      take(*victim, {tenant.id, entry.range.job});
+      victims_.take(*victim, {tenant.id, entry.range.job});
     }
   }
 
   /// The first whose end gives room below that max.
   [[nodiscard]] std::optional<std::size_t> next_below(const FullMax& full,
                                                       const TenantState& tenant) const {
-    for (std::size_t i = 0; i < extras_; ++i) {
+    for (std::size_t i = 0; i < victims_.grown(); ++i) {
       const Victim& victim = victims_[i];
       const TenantState& holder = state_.tenant(victim.held.tenant);
       const bool fills = full.group == QuotaTree::kRoot ? holder.id == tenant.id
@@ -319,18 +272,6 @@ class Reclaiming {
       if (!victim.is_taken && fills && victim.held.demand[full.resource] > 0) return i;
     }
     return std::nullopt;
-  }
-
-  void note_freed(TenantId id, const ResourceVector& amount) {
-    freed_[id] += amount;
-    add_in_groups(freed_in_groups_, id, amount);
-  }
-
-  void add_in_groups(std::vector<ResourceVector>& sums, TenantId id,
-                     const ResourceVector& amount) const {
-    for (auto group = state_.tenant(id).group; group != QuotaTree::kRoot;
-         group = state_.quotas().group(group).parent)
-      sums[group] += amount;
   }
 
   /// A node with room that is free, or coming.
@@ -358,12 +299,12 @@ class Reclaiming {
   [[nodiscard]] std::optional<NodeId> make_room(const TenantState& tenant,
                                                 const WaitingRange& task) {
     std::map<NodeId, ComingRoom> gathered;
-    for (std::size_t i = 0; i < extras_; ++i) {
+    for (std::size_t i = 0; i < victims_.grown(); ++i) {
       const Victim& victim = victims_[i];
       const NodeId id = victim.held.node;
       if (victim.is_taken || !may_use(id, tenant, task)) continue;
       ComingRoom& room = gathered.try_emplace(id, rooms_.on(id)).first->second;
-      note(room, victim, true);
+      rooms_.note(room, id, victim.held.demand, rooms_.gpus_of(id, victim.task), true);
       if (!rooms_.has_room(id, task, room)) continue;
       VictimNumbers victims;
       for (std::size_t other = 0; other <= i; ++other)
@@ -372,10 +313,10 @@ class Reclaiming {
       // Who gives back first is left out first, where a later one must go anyway.
       std::reverse(victims.begin(), victims.end());
       const VictimNumbers holders = take_holders_out(victims, task);
-      leave_out_needless(victims, victims_, state_, rooms_, id, room, task);
+      leave_out_needless(victims, victims_.all(), state_, rooms_, id, room, task);
       victims.insert(victims.end(), holders.begin(), holders.end());
       std::sort(victims.begin(), victims.end());
-      take_all(victims, {tenant.id, task.job});
+      victims_.take_all(victims, {tenant.id, task.job});
       return id;
     }
     return std::nullopt;
@@ -389,7 +330,7 @@ class Reclaiming {
     const auto ends = [&](const TaskKey& holder) {
       const auto is_it = [&](std::size_t i) { return victims_[i].task == holder; };
       return std::any_of(ending.begin(), ending.end(), is_it) ||
-             std::any_of(taken_.begin(), taken_.end(), is_it);
+             std::any_of(victims_.taken().begin(), victims_.taken().end(), is_it);
     };
     for (const std::string& name : task.rule->devices) {
       if (promised_devices_.contains({id, name})) return false;
@@ -418,8 +359,9 @@ class Reclaiming {
 
   [[nodiscard]] Preemption preemption(const TenantState& tenant, const WindowRange& entry,
                                       PreemptionRight right, const GroupLacks& lacks) {
-    find_preemptible();
-    return {state_, groups(), rooms_, victims_, preempted_, tenant, entry, right, lacks};
+    victims_.find_preemptible();
+    return {state_, groups(), rooms_, victims_.all(), victims_.preempted(),
+            tenant, entry,    right,  lacks};
   }
 
   /// By the strongest of its rights by which it can: the node where fewest must end.
@@ -428,7 +370,7 @@ class Reclaiming {
     for (const PreemptionRight& right : rights_) {
       const auto fewest = preemption(tenant, entry, right, lacks).fewest();
       if (!fewest) continue;
-      take_all(fewest->victims, {tenant.id, entry.range.job});
+      victims_.take_all(fewest->victims, {tenant.id, entry.range.job});
       preempts_now_ = true;
       return fewest->node;
     }
@@ -444,35 +386,14 @@ class Reclaiming {
     for (const PreemptionRight& right : rights_)
       if (!youngest) youngest = preemption(tenant, entry, right, lacks).for_maxes();
     if (!youngest) return std::nullopt;
-    const std::size_t taken_before = taken_.size();
-    take_all(*youngest, {tenant.id, entry.range.job});
+    const std::size_t taken_before = victims_.taken().size();
+    victims_.take_all(*youngest, {tenant.id, entry.range.job});
     preempts_now_ = preempts_below_max_ = true;
     if (const auto node = with_room(tenant, entry.range)) return node;
-    leave(taken_before);
+    victims_.leave(taken_before);
     if (const auto node = preempt(tenant, entry, lacks)) return node;
-    take_all(*youngest, {tenant.id, entry.range.job});
+    victims_.take_all(*youngest, {tenant.id, entry.range.job});
     return preempt(tenant, entry, {});
-  }
-
-  void take_all(const VictimNumbers& victims, const RoomClaim& claim) {
-    for (const std::size_t i : victims) {
-      if (!victims_[i].has_grown) preempted_[victims_[i].held.tenant] += victims_[i].held.demand;
-      take(i, claim);
-    }
-  }
-
-  void take(std::size_t i, const RoomClaim& claim) {
-    Victim& victim = victims_[i];
-    victim.is_taken = true;
-    victim.claim = claim;
-    note(rooms_.on(victim.held.node), victim, true);
-    note_freed(victim.held.tenant, victim.held.demand);
-    taken_.push_back(i);
-  }
-
-  void note(ComingRoom& room, const Victim& victim, bool ends) const {
-    const NodeId node = victim.held.node;
-    rooms_.note(room, node, victim.held.demand, rooms_.gpus_of(node, victim.task), ends);
   }
 
   [[nodiscard]] bool may_use(NodeId id, const TenantState& tenant, const WaitingRange& task) const {
@@ -483,19 +404,12 @@ class Reclaiming {
   AllocatorState& state_;
   const bool serves_all_;
   const bool for_min_;
-  std::vector<TenantInOrder> tenants_;  ///< that have grown
-  std::vector<Victim> victims_;         ///< first those that have grown
-  std::size_t extras_ = 0;              ///< so many
-  bool knows_preemptible_ = false;
-  GoneByTenant preempted_;
+  Victims victims_;
+  ComingRooms& rooms_;               ///< of these
   std::optional<GroupSums> groups_;  ///< once somebody asks
-  ComingRooms rooms_;
-  std::map<TenantId, ResourceVector> freed_;  ///< of what they hold in all
-  std::vector<ResourceVector> freed_in_groups_;
-  AllocatorState::Claims claims_;  ///< of those that were served
+  AllocatorState::Claims claims_;    ///< of those that were served
   std::set<std::pair<NodeId, std::string>>
       promised_devices_;                 ///< devices of those that were served
-  std::vector<std::size_t> taken_;       ///< of the victims
   std::vector<PreemptionRight> rights_;  ///< of the task that is being served
   std::vector<Served> served_now_;       ///< tasks of the gang that is being served
   bool preempts_now_ = false;            ///< for one of them

@@ -1,0 +1,84 @@
+#include "policy/allocator/victims.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace fairwater::inline policy::inline allocator {
+
+std::vector<Victim> preemptible_victims(const AllocatorState& state) {
+  std::vector<AllocatorState::Preemptible> found = state.preemptible();
+  std::stable_sort(found.begin(), found.end(),
+                   [](const auto& a, const auto& b) { return a.ran_ms < b.ran_ms; });
+  std::vector<Victim> victims;
+  for (const auto& [task, held, priority, ran_ms] : found)
+    if (ran_ms >= state.settings.preempt_after_ms) victims.push_back({task, held, priority});
+  return victims;
+}
+
+Victims::Victims(AllocatorState& state)
+    : state_(state), rooms_(state), freed_in_groups_(state.quotas().group_count()) {
+  std::map<TenantId, std::vector<Victim>> of_tenants;  // newest last
+  for (const auto& [task, extra] : state_.extras())
+    of_tenants[extra.tenant].push_back({task, extra, 0, true});
+  std::vector<std::uint32_t> slots;
+  for (const auto& [tenant, victims] : of_tenants) slots.push_back(state_.tenant(tenant).rank.slot);
+  growers_ = in_growth_order(state_, slots);
+  for (auto next = growers_.rbegin(); next != growers_.rend(); ++next) {
+    auto& victims = of_tenants.at(state_.at(next->slot).id);
+    victims_.insert(victims_.end(), victims.rbegin(), victims.rend());
+  }
+  grown_ = victims_.size();
+}
+
+void Victims::find_preemptible() {
+  if (std::exchange(knows_preemptible_, true)) return;
+  const std::vector<Victim> found = preemptible_victims(state_);
+  victims_.insert(victims_.end(), found.begin(), found.end());
+}
+
+void Victims::take(std::size_t i, const RoomClaim& claim) {
+  Victim& victim = victims_[i];
+  victim.is_taken = true;
+  victim.claim = claim;
+  note(victim, true);
+  note_freed(victim.held.tenant, victim.held.demand);
+  if (!victim.has_grown) preempted_[victim.held.tenant] += victim.held.demand;
+  taken_.push_back(i);
+}
+
+void Victims::take_all(const VictimNumbers& victims, const RoomClaim& claim) {
+  for (const std::size_t i : victims) take(i, claim);
+}
+
+void Victims::leave(std::size_t taken_before) {
+  for (; taken_.size() > taken_before; taken_.pop_back()) {
+    Victim& victim = victims_[taken_.back()];
+    victim.is_taken = false;
+    note(victim, false);
+    note_freed(victim.held.tenant, ResourceVector{} - victim.held.demand);
+    if (!victim.has_grown) preempted_[victim.held.tenant] -= victim.held.demand;
+  }
+}
+
+std::vector<Reclaim> Victims::tell() {
+  std::vector<Reclaim> reclaims;
+  for (const std::size_t i : taken_) {
+    const Victim& victim = victims_[i];
+    state_.note_reclaim(victim.task);
+    reclaims.push_back({victim.held.node, victim.task, victim.held.tenant, victim.claim.tenant,
+                        victim.claim.job, !victim.has_grown});
+  }
+  return reclaims;
+}
+
+void Victims::note_freed(TenantId tenant, const ResourceVector& amount) {
+  freed_[tenant] += amount;
+  add_in_groups(state_, freed_in_groups_, tenant, amount);
+}
+
+void Victims::note(const Victim& victim, bool ends) {
+  const NodeId node = victim.held.node;
+  rooms_.note(rooms_.on(node), node, victim.held.demand, rooms_.gpus_of(node, victim.task), ends);
+}
+
+}  // namespace fairwater::inline policy::inline allocator
