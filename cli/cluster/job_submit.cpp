@@ -121,7 +121,11 @@ caf::error read_amounts(const RunOptions& options, JobSpec& spec) {
       continue;
     }
     const auto more = parse_amounts(text);
-    if (!more) return more.error();
+    if (!more) {
+      const ErrorDetails refusal = details(more.error());
+      return make_error(refusal.code, refusal.message,
+                        refusal.field.empty() ? "resource" : refusal.field);
+    }
     for (const auto& [name, amount] : *more)
       if (!spec.resources.emplace(name, amount).second)
         return make_error(ErrorCode::invalid_input, "given twice", "resources." + name);

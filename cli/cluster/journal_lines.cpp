@@ -62,7 +62,8 @@ struct RecordFields {
   Json operator()(const TenantsChanged& body) const {
     Json tenants = Json::array();
     for (const auto& tenant : body.tenants)
-      tenants.push_back(Json{{"name", tenant.spec.name},
+      tenants.push_back(Json{{"id", tenant.id.value},
+                             {"name", tenant.spec.name},
                              {"parent", json_parent(tenant.spec)},
                              {"weight", tenant.spec.weight},
                              {"min", json_amounts(tenant.spec.min)},

@@ -445,6 +445,9 @@ TEST_CASE("job run has a flag for what a job file says", "[unit][commands]") {
   for (const char* twice : {"cpu=auto", "gpu=1", "cpu=2"})
     CHECK(refused([&](RunOptions& changed) { changed.resources.emplace_back(twice); }).message ==
           "given twice");
+  for (const char* nothing : {"gpu", "=1"})
+    CHECK(refused([&](RunOptions& changed) { changed.resources.emplace_back(nothing); }).field ==
+          "resource");
 }
 
 TEST_CASE("exit statuses follow from what went wrong", "[unit][commands]") {

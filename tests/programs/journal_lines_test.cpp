@@ -113,6 +113,18 @@ TEST_CASE("the line of a start says how debts are bounded", "[golden][journal]")
         R"({"cap_of_own_part":86400.0,"cap_unit_ms":null,"half_life":0.5})");
 }
 
+TEST_CASE("a line tells tenants' numbers, by which they go once they are removed",
+          "[golden][journal]") {
+  TenantRecord optics;
+  optics.id = TenantId{9};
+  optics.spec.name = "optics";
+  optics.spec.parent = "physics";
+  const Json json = journal_json(record_of(TenantsChanged{{optics}}), some_names());
+  CHECK(json_text(json.at("tenants")) ==
+        R"([{"id":9,"name":"optics","parent":"physics","weight":1,"min":{},"max":{}}])");
+  CHECK(journal_json(record_of(TenantRemoved{optics.id}), some_names()).at("tenant") == "tenant-9");
+}
+
 TEST_CASE("a forgiven debt is a line with its reason", "[golden][journal]") {
   const JournalRecord record =
       record_of(DebtForgiven{TenantId{1}, {{TenantId{2}, 5}, {TenantId{3}, 2}}, "a broken job"});
