@@ -214,6 +214,10 @@ void add_run_options(CLI::App& verb, RunOptions& options) {
   verb.add_flag("--preempt", options.preempt,
                 "takes the room of tasks of lower priority that run beyond their tenant's quota");
   verb.add_flag("--not-preemptible", options.not_preemptible, "its tasks make room for nobody");
+  for (const char* text :
+       {"--tenant", "--user", "--class", "--cpu", "--memory", "--labels", "--time-limit", "--lease",
+        "--grace", "--after", "--notify", "--placement"})
+    verb.get_option(text)->check(not_empty());
 }
 
 void add_after_submission(CLI::App& verb, AfterSubmission& after) {

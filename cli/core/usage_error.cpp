@@ -209,6 +209,10 @@ CLI::Validator one_of(std::vector<std::string> words) {
   return {fault, description};
 }
 
+CLI::Validator not_empty() {
+  return {[](const std::string& text) { return text.empty() ? "is empty: leave it out" : ""; }, ""};
+}
+
 caf::error usage_error(const CLI::App& app, const CLI::ParseError& problem) {
   const CommandPath path = chosen(app);
   const std::string said = problem.what();

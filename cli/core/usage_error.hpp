@@ -20,6 +20,8 @@ namespace fairwater::inline cli::inline core {
 [[nodiscard]] CLI::Validator any_count();
 [[nodiscard]] CLI::Validator number_between(double lowest, double highest);
 [[nodiscard]] CLI::Validator one_of(std::vector<std::string> words);
+/// For what would be left out if it was empty, as where a variable is that was not set.
+[[nodiscard]] CLI::Validator not_empty();
 
 /// Why `app` refused its arguments by `problem`, which is not of a call for help: `invalid_input`,
 /// with the option as field; none for a word that is not known.

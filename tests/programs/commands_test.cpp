@@ -149,6 +149,8 @@ TEST_CASE("wrong usage is 2 and says what is wrong", "[golden][commands]") {
        "--priority: '3000000000' is not a whole number from -1000000 to 1000000"},
       {{"job", "run", "--gang=maybe", "--", "sleep"},
        "--gang: takes no value, and has 'maybe'; write --gang"},
+      {{"job", "run", "--after", "", "--", "sleep"}, "--after: is empty: leave it out"},
+      {{"job", "run", "--labels", "", "--", "sleep"}, "--labels: is empty"},
       {{"job", "run", "--cpus", "all", "--", "sleep"}, "--cpus: 'all' is not shared or exclusive"},
       {{"job", "run", "--kind", "cron", "--", "sleep"}, "--kind: 'cron' is not batch or service"},
       {{"--address"}, "--address: is without a value; write --address TEXT"},
