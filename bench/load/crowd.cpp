@@ -144,6 +144,10 @@ class Crowd::Impl final : private kj::TaskSet::ErrorHandler {
     });
   }
 
+  std::size_t taken() {
+    return thread_.run([this] { return seen_.turn_ms.size(); });
+  }
+
   CrowdSeen stop() {
     return thread_.run([this] {
       turns_ = nullptr;
@@ -250,6 +254,7 @@ Crowd::~Crowd() = default;
 void Crowd::repeat(const Turn& turn, std::chrono::milliseconds pause, std::uint32_t lanes) {
   impl_->repeat(turn, pause, lanes);
 }
+std::size_t Crowd::taken() { return impl_->taken(); }
 CrowdSeen Crowd::stop() { return impl_->stop(); }
 CrowdSeen Crowd::finish() { return impl_->finish(); }
 void Crowd::submit(const std::function<JobSpec(std::uint32_t member, std::uint32_t number)>& spec,

@@ -58,6 +58,8 @@ class Crowd {
   /// Each member takes its turn, again and again, with a pause between and `lanes` at once, until
   /// stop() or finish().
   void repeat(const Turn& turn, std::chrono::milliseconds pause, std::uint32_t lanes = 1);
+  /// Turns that were taken since repeat().
+  [[nodiscard]] std::size_t taken();
   /// Drops the calls that are under way.
   CrowdSeen stop();
   /// Lets them be answered.
