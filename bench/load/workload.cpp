@@ -6,31 +6,31 @@
 
 namespace fairwater::load {
 
-std::vector<TenantSpec> tenants(std::uint32_t count) {
+namespace {
+
+/// The prefix with 0, 1, ..; each so many of them in one of those above, where there are such.
+std::vector<TenantSpec> level(const char* prefix, std::uint32_t count, const char* above = nullptr,
+                              std::uint32_t members = 1) {
   std::vector<TenantSpec> specs(count);
   for (std::uint32_t i = 0; i < count; ++i) {
-    specs[i].name = fmt::format("t{}", i);
+    specs[i].name = fmt::format("{}{}", prefix, i);
     specs[i].weight = 1 + i % 4;
+    if (above != nullptr) specs[i].parent = fmt::format("{}{}", above, i / members);
   }
   return specs;
 }
 
+}  // namespace
+
+std::vector<TenantSpec> tenants(std::uint32_t count) { return level("t", count); }
+
 std::vector<TenantSpec> tenants_in_departments(std::uint32_t count) {
   constexpr std::uint32_t kMembers = 4;
-  const auto level = [](const char* prefix, std::uint32_t number, std::string parent) {
-    TenantSpec spec;
-    spec.name = fmt::format("{}{}", prefix, number);
-    spec.parent = std::move(parent);
-    spec.weight = 1 + number % 4;
-    return spec;
-  };
-  std::vector<TenantSpec> specs;
-  for (std::uint32_t i = 0; i * kMembers * kMembers < count; ++i)
-    specs.push_back(level("v", i, ""));
-  for (std::uint32_t i = 0; i * kMembers < count; ++i)
-    specs.push_back(level("d", i, fmt::format("v{}", i / kMembers)));
-  for (std::uint32_t i = 0; i < count; ++i)
-    specs.push_back(level("t", i, fmt::format("d{}", i / kMembers)));
+  const std::uint32_t departments = (count + kMembers - 1) / kMembers;
+  auto specs = level("v", (departments + kMembers - 1) / kMembers);
+  for (const auto& below :
+       {level("d", departments, "v", kMembers), level("t", count, "d", kMembers)})
+    specs.insert(specs.end(), below.begin(), below.end());
   return specs;
 }
 
