@@ -214,16 +214,15 @@ void add_run_options(CLI::App& verb, RunOptions& options) {
   verb.add_flag("--preempt", options.preempt,
                 "takes the room of tasks of lower priority that run beyond their tenant's quota");
   verb.add_flag("--not-preemptible", options.not_preemptible, "its tasks make room for nobody");
-  for (const char* text :
-       {"--tenant", "--user", "--class", "--cpu", "--memory", "--labels", "--time-limit", "--lease",
-        "--grace", "--after", "--notify", "--placement"})
-    verb.get_option(text)->check(not_empty());
+  for (CLI::Option* option : verb.get_options())
+    if (option->get_items_expected_max() > 0) option->check(not_empty());
 }
 
 void add_after_submission(CLI::App& verb, AfterSubmission& after) {
   verb.add_option("--request-id", after.request_id,
                   "names this submission: for 7 days, one with the same name is the same job "
-                  "(default: made at random)");
+                  "(default: made at random)")
+      ->check(not_empty());
   verb.add_flag("--quiet", after.quiet, "print the id alone");
   verb.add_flag("--wait", after.wait,
                 "wait for the end; its exit status is the job's, and what failed is printed");
