@@ -130,10 +130,11 @@ LedgerMs PlaceByTime::counts_late_from_ms(TenantState& tenant, const WindowRange
 void PlaceByTime::look_for_late(TenantState& tenant, std::optional<Late>& first) {
   const LedgerMs now_ms = deal_.state.now_ms();
   if (tenant.first_late_ms > now_ms) return;
+  const MicroUnits held = held_in_time(deal_.state, tenant);
   for (std::uint32_t i = 0; i < tenant.window.size(); ++i) {
     const WindowRange& entry = tenant.window[i];
     if (entry.late_from_ms > now_ms) continue;
-    const auto order = entry.order_when_late(now_ms);
+    const auto order = late_order(deal_.state, tenant, entry, held);
     if (first && order >= first->order) continue;
     if (std::find(elsewhere_.begin(), elsewhere_.end(), entry.range.job) != elsewhere_.end())
       continue;
@@ -151,8 +152,7 @@ void PlaceByTime::look_for_late_few(std::optional<Late>& first) {
   };
   // Of those in classes nothing is asked of placement rules.
   if (!are_late(contenders.late_others())) {
-    for (const auto& [demands, number] : contenders.classes())
-      look_for_late(contenders.at(number), first);
+    for (const auto& [demands, number] : contenders.classes()) look_for_late(number, first);
     return;
   }
   late_.clear();
@@ -166,19 +166,28 @@ void PlaceByTime::look_for_late_few(std::optional<Late>& first) {
   for (const RankKey& key : late_) look_for_late(state.at(key.slot), first);
 }
 
-/// By order_when_late(); of two alike the one that is before the other in ranked order.
-void PlaceByTime::look_for_late(const Contenders::Class& of, std::optional<Late>& first) {
+/// By late_order(); of two alike the one that is before the other in ranked order.
+void PlaceByTime::look_for_late(std::uint32_t number, std::optional<Late>& first) {
   AllocatorState& state = deal_.state;
-  for (const auto& [from_ms, slot] : of.late) {
-    // After one that is firm comes nobody who is late only later.
-    if (from_ms > state.now_ms() || (first && std::pair(false, from_ms) > first->order)) return;
+  const LedgerMs now_ms = state.now_ms();
+  const auto look_at = [&](std::uint32_t slot) {
     TenantState& tenant = state.at(slot);
     std::optional<Late> found;
     look_for_late(tenant, found);
-    if (!found) continue;
-    if (!first || found->order < first->order ||
-        (found->order == first->order && tenant.rank < first->tenant->rank))
+    if (found && (!first || found->order < first->order ||
+                  (found->order == first->order && tenant.rank < first->tenant->rank)))
       first = found;
+  };
+  const Contenders::ByLateness& late = state.contenders().at(number).late;
+  if (late.empty() || late.begin()->first > now_ms) return;
+  // After one that is firm comes nobody who is owed less, and then nobody who is late only later.
+  for (const auto& [less_kept_ms, from_ms, slot] : state.contenders().in_credit(state, number)) {
+    if (first && LateOrder{false, false, less_kept_ms, 0} > first->order) return;
+    if (from_ms <= now_ms) look_at(slot);
+  }
+  for (const auto& [from_ms, slot] : late) {
+    if (from_ms > now_ms || (first && LateOrder{false, true, 0, from_ms} > first->order)) return;
+    look_at(slot);
   }
 }
 

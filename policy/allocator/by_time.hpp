@@ -1,8 +1,12 @@
 // The second stage of a deal where the ledger counts time: which tasks go onto the node, in which
 // order, and for which task the node keeps its room.
 //
-// Order. First come late tasks, the longest late first. (A task is late when its tenant says so:
-// when it has waited about as long as it may run, see WaitingRange::late_in_ms.) One of a tenant
+// Order. First come late tasks. (A task is late when its tenant says so: when it has waited about
+// as long as it may run, see WaitingRange::late_in_ms.) Of them first those of tenants that hold
+// less than their part and are owed what the task takes, who was kept from its part for longest
+// before the others; then the longest late (late_order.hpp). By lateness alone who is late sooner,
+// or is served worse and so has an older queue, would have all: a debtor whose part is smaller than
+// a task holds less than its mark whenever one ends, and is not deferred. One of a tenant
 // that is at its mark already is deferred: for `deferral_patiences` times as long as it had waited
 // until it was late it comes in its tenant's turn, as if it were not late, unless the tenant falls
 // below its mark; so is one that would take what a larger firm task waits for (give_way.hpp). Else,
@@ -80,6 +84,7 @@
 #include "policy/allocator/contenders.hpp"
 #include "policy/allocator/deal_progress.hpp"
 #include "policy/allocator/expected_room.hpp"
+#include "policy/allocator/late_order.hpp"
 #include "policy/allocator/place.hpp"
 #include "policy/allocator/room_profile.hpp"
 #include "policy/allocator/turns.hpp"
@@ -137,14 +142,14 @@ class PlaceByTime {
   struct Late {
     TenantState* tenant = nullptr;
     std::uint32_t range = 0;
-    std::pair<bool, LedgerMs> order;
+    LateOrder order;
   };
   /// Its tenant has its part, or what a larger task leaves of it.
   [[nodiscard]] bool is_at_mark(TenantState& tenant, const WindowRange& entry);
   void place_late();
   [[nodiscard]] std::optional<Late> first_late();
   void look_for_late(TenantState& tenant, std::optional<Late>& first);
-  void look_for_late(const Contenders::Class& of, std::optional<Late>& first);
+  void look_for_late(std::uint32_t number, std::optional<Late>& first);
   void look_for_late_few(std::optional<Late>& first);
   /// While its tenant is at its mark. O(the tenant's window).
   [[nodiscard]] LedgerMs deferred_until_ms(const TenantState& tenant,

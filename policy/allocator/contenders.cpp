@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "policy/allocator/deal_steps.hpp"
+#include "policy/allocator/late_order.hpp"
 #include "policy/allocator/node_choice.hpp"
 #include "policy/allocator/state.hpp"
 #include "policy/allocator/time_marks.hpp"
@@ -197,9 +198,11 @@ void Contenders::strike(std::uint32_t slot) {
   Class& of = classes_[place.number];
   of.expected_ms -= place.expected_ms;
   if (place.expected_ms > 0) --of.known;
+  Ordered& ordered = ordered_[place.number];
+  if (ordered.in_credit) ordered.in_credit->erase({place.less_kept_ms, place.late_ms, slot});
+  place.less_kept_ms = 0;
   if (place.late_ms != kNever) of.late.erase({place.late_ms, slot});
-  if (place.in_order && ordered_[place.number].band.is_known)
-    ordered_[place.number].order.erase(*place.in_order);
+  if (place.in_order && ordered.band.is_known) ordered.order.erase(*place.in_order);
   place.in_order.reset();
 }
 
@@ -217,6 +220,7 @@ void Contenders::enter(const AllocatorState& state, std::uint32_t slot) {
   place.late_ms = tenant.first_late_ms;
   if (place.late_ms != kNever) of.late.emplace(place.late_ms, slot);
   Ordered& ordered = ordered_[place.number];
+  if (ordered.in_credit) put_in_credit(state, slot, *ordered.in_credit);
   if (ordered.band.is_known)
     ordered.order.insert(place.in_order.emplace(contender_of(state, tenant, ordered.band)));
 }
@@ -338,6 +342,24 @@ const Contenders::Order& Contenders::in_order(const AllocatorState& state, std::
   std::sort(contenders.begin(), contenders.end());
   ordered.order = Order(contenders.begin(), contenders.end());
   return ordered.order;
+}
+
+void Contenders::put_in_credit(const AllocatorState& state, std::uint32_t slot, ByCredit& credit) {
+  Place& place = places_[slot];
+  if (place.late_ms == kNever) return;
+  const TenantState& tenant = state.at(slot);
+  place.less_kept_ms = -kept_from_part_ms(tenant, held_in_time(state, tenant));
+  if (place.less_kept_ms != 0) credit.emplace(place.less_kept_ms, place.late_ms, slot);
+}
+
+const Contenders::ByCredit& Contenders::in_credit(const AllocatorState& state,
+                                                  std::uint32_t number) {
+  std::optional<ByCredit>& credit = ordered_[number].in_credit;
+  if (!credit) {
+    credit.emplace();
+    for (const auto& [late_ms, slot] : classes_[number].late) put_in_credit(state, slot, *credit);
+  }
+  return *credit;
 }
 
 }  // namespace fairwater::inline policy::inline allocator

@@ -14,7 +14,8 @@
 // Invariants, after refresh()
 //   - who waits is in one class, or among the others, or has no room below its own max for
 //     anything in its window;
-//   - a class's sums, its late ones and, while it is ordered, its order follow its members' state.
+//   - a class's sums, its late ones and, while they are known, its order and who of it is in credit
+//     follow its members' state.
 //
 // Internal to policy/allocator.
 #pragma once
@@ -27,6 +28,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -69,6 +71,9 @@ class Contenders {
   using Order = std::set<Contender>;
   /// By the ledger's time of their first late task, and slot.
   using ByLateness = std::set<std::pair<LedgerMs, std::uint32_t>>;
+  /// Some of those with a task that will be late: by minus the time for which they were kept from
+  /// their parts (policy/allocator/late_order.hpp), which is not 0, when they are late, and slot.
+  using ByCredit = std::set<std::tuple<std::int64_t, LedgerMs, std::uint32_t>>;
   /// What its members' windows ask for, in their order, neighbours that are alike once.
   struct Demands {
     QuotaTree::Group group = QuotaTree::kRoot;
@@ -126,6 +131,8 @@ class Contenders {
   /// The members in order, true for that memory. O(1), or O(members * log) outside of the band.
   [[nodiscard]] const Order& in_order(const AllocatorState& state, std::uint32_t number,
                                       std::int64_t memory_ms);
+  /// Those of the late ones that are owed something. O(1), or O(members * log) after debts changed.
+  [[nodiscard]] const ByCredit& in_credit(const AllocatorState& state, std::uint32_t number);
 
  private:
   static constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
@@ -140,6 +147,7 @@ class Contenders {
   struct Ordered {
     Order order;
     Band band;
+    std::optional<ByCredit> in_credit;  ///< once it has been asked for
   };
   /// What is known of the tenant in a slot.
   struct Place {
@@ -149,6 +157,7 @@ class Contenders {
     std::optional<RankKey> among_others;
     std::optional<RankKey> below_min;
     std::optional<Contender> in_order;  ///< while the class is ordered
+    std::int64_t less_kept_ms = 0;      ///< as the class has it in credit; 0: it does not
     Units next_cost = 0;
     std::int64_t expected_ms = 0;
     LedgerMs late_ms = kNever;        ///< in its class
@@ -167,6 +176,7 @@ class Contenders {
   /// What the class has of the member's state goes, and comes anew.
   void strike(std::uint32_t slot);
   void enter(const AllocatorState& state, std::uint32_t slot);
+  void put_in_credit(const AllocatorState& state, std::uint32_t slot, ByCredit& credit);
   [[nodiscard]] static bool is_within(const Band& band, const AllocatorQuotas::WaterMarks& marks,
                                       std::int64_t memory_ms);
   [[nodiscard]] static ClaimBounds bounds_of(const AllocatorState& state,

@@ -6,6 +6,7 @@
 
 #include "policy/allocator/expected_room.hpp"
 #include "policy/allocator/give_way.hpp"
+#include "policy/allocator/late_order.hpp"
 #include "policy/allocator/time_marks.hpp"
 #include "policy/core/wide.hpp"
 
@@ -18,18 +19,19 @@ struct ComesFirst {
   Wide run_ms = 0;            ///< all of them, one after another
 };
 
-ComesFirst comes_first(const AllocatorState& state, const TenantState& other,
-                       const WindowRange& late, const NodeRoom& node) {
+ComesFirst comes_first(const AllocatorState& state, const TenantState& other, const LateOrder& late,
+                       const NodeRoom& node) {
   const LedgerMs now_ms = state.now_ms();
   const std::size_t resource = state.accounts().time().resource();
   ComesFirst first;
   if (other.first_late_ms > now_ms || !other.terms.may_borrow) return first;
+  const MicroUnits held = held_in_time(state, other);
   const auto could_hold = [&](const WaitingRange& task) {
     return task.demand.fits(node.free_one_day()) && state.is_allowed_on(node, task);
   };
   for (const WindowRange& entry : other.window) {
     if (entry.range.count == 0 || entry.late_from_ms > now_ms ||
-        entry.order_when_late(now_ms) >= late.order_when_late(now_ms) || !could_hold(entry.range))
+        late_order(state, other, entry, held) >= late || !could_hold(entry.range))
       continue;
     const MicroUnits cost = state.quotas().micro_units_of(entry.asked_at_once(resource), resource);
     first.least_cost = first.run_ms == 0 ? cost : std::min(first.least_cost, cost);
@@ -74,6 +76,7 @@ std::vector<TakenAgain> taken_again(AllocatorState& state, const NodeRoom& node,
                                     const TenantState& tenant, const WindowRange& late) {
   const std::size_t resource = state.accounts().time().resource();
   const Reservation kept{tenant.id, late.range.demand};
+  const LateOrder order = late_order(state, tenant, late, held_in_time(state, tenant));
   std::vector<TakenAgain> taken;
   std::map<std::uint32_t, Holder> holders;
   for (const auto& [at_ms, task] : ends_of(node, state.now_ms())) {
@@ -81,7 +84,7 @@ std::vector<TakenAgain> taken_again(AllocatorState& state, const NodeRoom& node,
     if (known == holders.end()) {
       TenantState& other = state.at(*task->holder);
       const ComesFirst first =
-          &other == &tenant ? ComesFirst{} : comes_first(state, other, late, node);
+          &other == &tenant ? ComesFirst{} : comes_first(state, other, order, node);
       known = holders.emplace(other.rank.slot, look_at(state, other, first, kept)).first;
     }
     Holder& holder = known->second;

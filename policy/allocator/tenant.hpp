@@ -37,11 +37,6 @@ struct WindowRange {
   [[nodiscard]] bool is_gang() const { return range.is_gang; }
   /// 0: it is firm as soon as it is late.
   [[nodiscard]] LedgerMs deferral_ms() const { return firm_from_ms - late_from_ms; }
-  /// What is late comes by when it is late, but first what was deferred for long enough once. So of
-  /// what comes and goes with its tenant's mark only what was late longer is before one of these.
-  [[nodiscard]] std::pair<bool, LedgerMs> order_when_late(LedgerMs now_ms) const {
-    return {firm_from_ms > now_ms, late_from_ms};
-  }
   [[nodiscard]] Units task_cost() const { return cost / starts_at_once; }
   /// By all that start at once.
   [[nodiscard]] Amount asked_at_once(std::size_t resource) const {

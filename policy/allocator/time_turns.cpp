@@ -15,13 +15,16 @@ constexpr double kRounding = 0x1p-40;
 
 }  // namespace
 
+TurnPart turn_part(const TenantState& tenant) {
+  return tenant.group == QuotaTree::kRoot ? TurnPart{tenant.part, tenant.net} : tenant.turn;
+}
+
 TurnTerms turn_terms(const AllocatorState& state, const TenantState& tenant,
                      const WindowRange& next) {
   const std::size_t resource = state.accounts().time().resource();
   const MicroUnits held = state.quotas().micro_units_of(tenant.used[resource], resource);
   const MicroUnits cost = state.quotas().micro_units_of(next.asked_at_once(resource), resource);
-  const TurnPart counted =
-      tenant.group == QuotaTree::kRoot ? TurnPart{tenant.part, tenant.net} : tenant.turn;
+  const TurnPart counted = turn_part(tenant);
   return {.held = held + cost,
           .owed = Wide{cost} * next.range.expected_ms - Wide{counted.net} * kMicroUnitsPerUnit,
           .per = std::max<MicroUnits>(counted.part, 1)};

@@ -19,6 +19,8 @@ struct TurnTerms {
   friend bool operator==(const TurnTerms&, const TurnTerms&) = default;
 };
 
+/// While it waits.
+[[nodiscard]] TurnPart turn_part(const TenantState& tenant);
 [[nodiscard]] TurnTerms turn_terms(const AllocatorState& state, const TenantState& tenant,
                                    const WindowRange& next);
 /// Among those with a claim, or after all of them.

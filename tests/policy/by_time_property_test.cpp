@@ -20,7 +20,8 @@ struct Submitted {
   std::uint32_t tenant = 0;
   LedgerMs late_from_ms = 0;
   LedgerMs firm_from_ms = 0;  ///< it is not deferred any more
-  /// Tasks that were late no later than this one, at the moment from which on it was firm.
+  /// Tasks that were late no later than this one, at the moment from which on it was firm, and
+  /// since then late ones of tenants that were owed something.
   std::optional<std::size_t> before;
   LedgerMs behind_own_ms = 0;  ///< for how long those of its tenant were deferred, and it is
 };
@@ -38,6 +39,7 @@ struct BusyCluster {
   std::size_t large = 0;
   std::size_t gangs = 0;
   std::size_t waited_until_firm = 0;
+  std::size_t starts_seen = 0;
 
   static AllocatorSettings settings(Predict predict, std::int64_t deferral_patiences) {
     AllocatorSettings settings;
@@ -137,10 +139,26 @@ struct BusyCluster {
   }
 };
 
+/// What is late, and its tenant is owed something for, may come before what is late longer.
+void count_owed(BusyCluster& busy, const std::map<std::uint64_t, std::size_t>& open) {
+  for (; busy.starts_seen < busy.cluster.starts().size(); ++busy.starts_seen) {
+    const auto& start = busy.cluster.starts()[busy.starts_seen];
+    const auto known = open.find(start.job.value);
+    if (known == open.end()) continue;
+    const Submitted& started = busy.submitted[known->second];
+    if (start.at_ms < started.late_from_ms || busy.cluster.net(started.tenant) <= 0) continue;
+    for (const auto& [job, number] : open) {
+      Submitted& task = busy.submitted[number];
+      if (task.before && !busy.has_started(task) && task.late_from_ms < started.late_from_ms)
+        ++*task.before;
+    }
+  }
+}
+
 /// What is late comes in the order of being late, each within the longest limit: then all that runs
 /// where it has its place has ended, and nothing else was placed where it would be in the way. What
-/// is submitted later is late later. What is not firm yet comes behind, or was late before. Of one
-/// tenant, which may be at its mark, the next is deferred once more.
+/// is submitted later is late later. What is not firm yet comes behind, was late before, or is
+/// owed. Of one tenant, which may be at its mark, the next is deferred once more.
 void check_bound(BusyCluster& busy, std::map<std::uint64_t, std::size_t>& open) {
   const LedgerMs now_ms = busy.cluster.now_ms();
   for (auto at = open.begin(); at != open.end();) {
@@ -188,6 +206,7 @@ TEST_CASE("whatever others submit, a task starts within what limits say", "[prop
       if (with_gangs && busy.draw(1, 60) == 1) busy.submit_gang();
       busy.fill();
       for (; known < busy.submitted.size(); ++known) open[busy.submitted[known].job.value] = known;
+      count_owed(busy, open);
       check_bound(busy, open);
     }
     large += busy.large;

@@ -183,8 +183,22 @@ TEST_CASE("a late task goes by limits whatever the history says") {
 
 // -- late tasks -----------------------------------------------------------------------------------
 
+TEST_CASE("of late tasks those come first that are owed, by how long their parts were kept") {
+  Slots cluster = eight_slots({1, 5, 5, 1});
+  cluster.submit(kC, 1, task_of(1, 100_s));
+  cluster.submit(kA, 1, task_of(7, 100_s));
+  const JobId late = cluster.submit(kD, 1, impatient_task(8, 20_s, 5_s));
+  const JobId owed_less = cluster.submit(kC, 1, impatient_task(8, 20_s, 10_s));
+  const JobId owed = cluster.submit(kB, 1, impatient_task(8, 20_s, 15_s));
+  cluster.run_until(200_s);
+  CHECK(cluster.started_ms(owed) == 100_s);
+  CHECK(cluster.started_ms(owed_less) == 120_s);
+  CHECK(cluster.started_ms(late) == 140_s);
+}
+
 TEST_CASE("late tasks come first, and of them the longest late") {
-  Slots cluster = eight_slots({1, 9, 1, 5});
+  // None is owed as much as it takes.
+  Slots cluster = eight_slots({1, 9, 1, 1});
   cluster.submit(kA, 1, task_of(8, 100_s));
   const JobId behind = cluster.submit(kB, 1, task_of(8, 20_s));
   const JobId late = cluster.submit(kD, 1, impatient_task(8, 20_s, 10_s));
