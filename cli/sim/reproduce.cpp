@@ -82,18 +82,29 @@ void print_claims(const Context& context, const sim::Reproduction& done) {
         printable(fmt::format("{}: {}: {}", done.name, to_string(claim.verdict), claim.measured)));
 }
 
-caf::error write_table(const std::string& path, const std::vector<sim::Reproduction>& all) {
-  std::vector<std::string> rows;
-  for (const auto& [name, report] : all) {
-    if (!report)
-      return make_error(ErrorCode::invalid_input, "the table needs all experiments, and '" + name +
+/// The document with the table, which can be filled once the experiments have run. Before they do.
+Expected<std::string> document_to_fill(const std::vector<sim::Experiment>& chosen,
+                                       const ReproduceOptions& options) {
+  for (const sim::Experiment& experiment : chosen)
+    if (experiment.needs_traces && options.traces.empty())
+      return make_error(ErrorCode::invalid_input, "the table needs all experiments, and '" +
+                                                      std::string{experiment.name} +
                                                       "' needs traces: give --traces");
-    for (std::string& row : markdown_rows(name, *report)) rows.push_back(std::move(row));
-  }
-  const auto document = read_input(path, kMaxDocumentBytes);
+  auto document = read_input(options.table_file, kMaxDocumentBytes);
   if (!document) return document.error();
-  const auto changed = replace_table(*document, rows);
-  if (!changed) return make_error(ErrorCode::invalid_input, details(changed.error()).message, path);
+  if (const auto filled = replace_table(*document, {}); !filled)
+    return make_error(ErrorCode::invalid_input, details(filled.error()).message,
+                      options.table_file);
+  return document;
+}
+
+caf::error write_table(const std::string& path, const std::string& document,
+                       const std::vector<sim::Reproduction>& all) {
+  std::vector<std::string> rows;
+  for (const auto& [name, report] : all)
+    for (std::string& row : markdown_rows(name, *report)) rows.push_back(std::move(row));
+  const auto changed = replace_table(document, rows);
+  if (!changed) return changed.error();
   return write_file(path, *changed);
 }
 
@@ -116,6 +127,9 @@ Expected<std::vector<sim::Reproduction>> reproduce_all(
     const ReproduceOptions& options) {
   const auto chosen = choose(experiments, options);
   if (!chosen) return chosen.error();
+  Expected<std::string> document = std::string{};
+  if (!options.table_file.empty()) document = document_to_fill(*chosen, options);
+  if (!document) return document.error();
   if (auto error = make_folder(options.out)) return error;
   std::vector<sim::Reproduction> all;
   for (const sim::Experiment& experiment : *chosen) {
@@ -132,7 +146,7 @@ Expected<std::vector<sim::Reproduction>> reproduce_all(
   const std::string index = render_page(overview_page(all));
   if (auto error = write_file(options.out + "/index.html", index)) return error;
   if (!options.table_file.empty())
-    if (auto error = write_table(options.table_file, all)) return error;
+    if (auto error = write_table(options.table_file, *document, all)) return error;
   return all;
 }
 

@@ -148,6 +148,14 @@ TEST_CASE("the table of claims is written into a document", "[unit][reproduce]")
   options.traces.clear();
   CHECK_THAT(reproduce_both(options).err, Catch::Contains("the table needs all experiments"));
   CHECK(text_of(document) == before);
+  // Before anything is measured.
+  options.traces = directory.path();
+  options.out = directory / "later";
+  options.table_file = directory / "absent.md";
+  CHECK_THAT(reproduce_both(options).err, Catch::Contains("absent.md: cannot be read"));
+  std::ofstream{options.table_file} << "no marks";
+  CHECK_THAT(reproduce_both(options).err, Catch::Contains("absent.md: has no lines that mark"));
+  CHECK_FALSE(std::filesystem::exists(options.out));
   CHECK_FALSE(replace_table("no marks", {}));
   CHECK_FALSE(replace_table(std::string{kTableEnd} + std::string{kTableBegin}, {}));
 }
