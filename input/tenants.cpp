@@ -61,6 +61,29 @@ RunAs read_run_as(const Field& field) {
   return run_as;
 }
 
+/// To those within, what they do not say themselves: see read_tenants(). `around`: whose they are.
+void pass_down(std::vector<DeclaredTenant>& tenants, const TenantSpec* around) {
+  for (DeclaredTenant& tenant : tenants) {
+    TenantSpec& spec = tenant.spec;
+    const FieldMap said = tenant.field.object();
+    const auto pass = [&](const char* key, auto setting) {
+      if (around != nullptr && !said.find(key)) spec.*setting = around->*setting;
+    };
+    pass("queue", &TenantSpec::queue);
+    pass("repay", &TenantSpec::repay_millionths);
+    pass("run_as", &TenantSpec::run_as);
+    pass("placement", &TenantSpec::placement);
+    if (tenant.tenants.empty()) continue;
+    if (const auto error = validate(spec)) tenant.field.fail(error);
+    pass_down(tenant.tenants, &spec);
+    const TenantSpec plain;
+    spec.queue = plain.queue;
+    spec.repay_millionths = plain.repay_millionths;
+    spec.run_as = plain.run_as;
+    spec.placement = plain.placement;
+  }
+}
+
 void add_valid(const std::vector<DeclaredTenant>& tenants, const std::string& parent,
                std::vector<TenantSpec>& specs) {
   for (const auto& [field, spec, inner] : tenants) {
@@ -84,7 +107,9 @@ QueuePolicy read_queue(const Field& field) {
 }
 
 std::vector<DeclaredTenant> read_tenants(const Field& list, const ReadTenantMore& read_more) {
-  return TenantReader{read_more}.read(list, 0);
+  auto tenants = TenantReader{read_more}.read(list, 0);
+  pass_down(tenants, nullptr);
+  return tenants;
 }
 
 Expected<std::vector<TenantSpec>> parse_tenant_file(std::string_view text,

@@ -25,7 +25,9 @@ using ReadTenantMore = std::function<void(const FieldMap&, TenantSpec&)>;
 /// `fifo`, `fair`, `priority` or `shortest-first`.
 [[nodiscard]] QueuePolicy read_queue(const Field& field);
 
-/// A list of tenants, each name once in all of the tree.
+/// A list of tenants, each name once in all of the tree. What one with tenants says of `queue`,
+/// `repay`, `run_as` and `placement`, which are of those that run jobs, is said for all within it
+/// that do not say otherwise.
 [[nodiscard]] std::vector<DeclaredTenant> read_tenants(const Field& list,
                                                        const ReadTenantMore& read_more);
 

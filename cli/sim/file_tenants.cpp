@@ -26,14 +26,16 @@ class SimTenantTree {
   SimTenantTree(SimFileDraft& draft, const KeysOfTenants& keys) : draft_(draft), keys_(keys) {}
 
   /// Adds them and all below. What they have as min together.
-  ResourceVector add(const std::vector<DeclaredTenant>& tenants, GroupId parent) {
+  /// `queue`: of those that say none.
+  ResourceVector add(const std::vector<DeclaredTenant>& tenants, GroupId parent,
+                     std::optional<QueuePolicy> queue) {
     ResourceVector mins;
     for (const auto& tenant : tenants) {
       if (const auto error = validate(tenant.spec)) tenant.field.fail(error);
       const auto terms = terms_of(tenant.spec, draft_.catalog);
       if (!terms) tenant.field.fail(terms.error());
-      const ResourceVector min = tenant.tenants.empty() ? add_leaf(tenant, *terms, parent)
-                                                        : add_group(tenant, *terms, parent);
+      const ResourceVector min = tenant.tenants.empty() ? add_leaf(tenant, *terms, parent, queue)
+                                                        : add_group(tenant, *terms, parent, queue);
       for (std::size_t r = 0; r < kMaxResources; ++r)
         mins[r] = std::min(kUnlimited, mins[r] + min[r]);
     }
@@ -41,27 +43,31 @@ class SimTenantTree {
   }
 
  private:
-  ResourceVector add_leaf(const DeclaredTenant& tenant, TenantTerms terms, GroupId parent) {
+  ResourceVector add_leaf(const DeclaredTenant& tenant, TenantTerms terms, GroupId parent,
+                          std::optional<QueuePolicy> queue) {
     const std::string& name = tenant.spec.name;
     auto& tenants = draft_.scenario.cluster.tenants;
     if (parent) terms.place = {.group = parent, .weight = tenant.spec.weight};
     draft_.tenants.emplace(name, static_cast<sim::TenantIndex>(tenants.size()));
     const SimTenantKeys& keys = keys_.at(name);
-    tenants.push_back({name, terms, keys.quota, tenant.spec.placement, keys.queue});
+    tenants.push_back(
+        {name, terms, keys.quota, tenant.spec.placement, keys.queue ? keys.queue : queue});
     return terms.min;
   }
 
-  ResourceVector add_group(const DeclaredTenant& tenant, const TenantTerms& terms, GroupId parent) {
+  ResourceVector add_group(const DeclaredTenant& tenant, const TenantTerms& terms, GroupId parent,
+                           std::optional<QueuePolicy> queue) {
     const FieldMap fields = tenant.field.object();
-    for (const char* key : {"repay", "may_lend", "may_borrow", "lend_cap", "borrow_cap", "quota",
-                            "placement", "queue"})
+    for (const char* key : {"may_lend", "may_borrow", "lend_cap", "borrow_cap", "quota"})
       if (const auto field = fields.find(key))
         field->fail("is for tenants that run jobs: this one has tenants, which run its jobs");
     auto& groups = draft_.scenario.cluster.groups;
     const std::size_t place = groups.size();
     draft_.groups.insert(tenant.spec.name);
     groups.push_back({.place = {.group = parent, .weight = tenant.spec.weight}, .max = terms.max});
-    ResourceVector mins = add(tenant.tenants, GroupId{static_cast<std::uint32_t>(place + 1)});
+    const auto& own_queue = keys_.at(tenant.spec.name).queue;
+    ResourceVector mins = add(tenant.tenants, GroupId{static_cast<std::uint32_t>(place + 1)},
+                              own_queue ? own_queue : queue);
     for (const auto& [name, min] : tenant.spec.min) {
       const std::size_t r = *draft_.catalog.index_of(name);
       check_amount(fields, "min", name, min, mins[r]);
@@ -95,7 +101,7 @@ void read_sim_tenants(SimFileDraft& draft, const FieldMap& file) {
     fields.read("quota", its.quota, integer_from(1, kMaxElasticUnits));
     if (const auto queue = fields.find("queue")) its.queue = read_queue(*queue);
   });
-  SimTenantTree{draft, keys}.add(tenants, {});
+  SimTenantTree{draft, keys}.add(tenants, {}, std::nullopt);
 }
 
 }  // namespace fairwater::inline cli::inline sim_cli

@@ -118,6 +118,29 @@ TEST_CASE("a tree's leaves share as their parents do", "[unit][sim-file]") {
   CHECK(scenario->cluster.tenants[2].terms.place == QuotaPlace{.group = {}, .weight = 1});
 }
 
+TEST_CASE("what a parent says of jobs is said for those within", "[unit][sim-file]") {
+  const auto scenario = parse_sim_file(with_tree(R"(
+  - name: lab
+    queue: fair
+    repay: 0.5
+    placement: spread
+    tenants:
+      - {name: x}
+      - {name: inner, queue: priority, tenants: [{name: y}, {name: z, queue: fifo, repay: 1, placement: pack}]}
+)"),
+                                       "s.yaml");
+  REQUIRE(scenario);
+  const auto check = [&](std::size_t at, QueuePolicy queue, std::uint32_t repay, Placement rule) {
+    const auto& tenant = scenario->cluster.tenants.at(at);
+    CHECK(tenant.queue == queue);
+    CHECK(tenant.terms.repay_millionths == repay);
+    CHECK(tenant.placement == rule);
+  };
+  check(0, QueuePolicy::fair, 500'000, Placement::spread);
+  check(1, QueuePolicy::priority, 500'000, Placement::spread);
+  check(2, QueuePolicy::fifo, 1'000'000, Placement::pack);
+}
+
 TEST_CASE("a parent keeps its weight, min and max", "[unit][sim-file]") {
   const auto scenario = parse_sim_file(with_tree(R"(
   - name: lab
@@ -149,8 +172,8 @@ TEST_CASE("what a parent cannot have is refused with its path", "[golden][sim-fi
         with_tree("  - name: lab\n" + keys +
                   "    tenants: [{name: x, min: {cpu: 2}}, {name: y, min: {cpu: 1}}]\n"));
   };
-  for (const std::string key : {"repay: 0.5", "may_lend: false", "may_borrow: true", "lend_cap: 1h",
-                                "borrow_cap: 1h", "quota: 3"})
+  for (const std::string key :
+       {"may_lend: false", "may_borrow: true", "lend_cap: 1h", "borrow_cap: 1h", "quota: 3"})
     CHECK_THAT(lab("    " + key + "\n"),
                Catch::StartsWith("tenants[0]." + key.substr(0, key.find(':')) + ": ") &&
                    Catch::Contains("is for tenants that run jobs") && Catch::Contains("line 6"));

@@ -78,6 +78,46 @@ TEST_CASE("tenants stand in others, or name theirs", "[unit][tenant_file]") {
   CHECK((*specs)[3].weight == 2);
 }
 
+TEST_CASE("what one with tenants says of jobs is said for those within", "[unit][tenant_file]") {
+  const auto specs = parse_tenant_file(R"(tenants:
+  - name: science
+    queue: fair
+    repay: 0.5
+    run_as: staff
+    placement: spread
+    may_lend: true
+    may_borrow: true
+    tenants:
+      - {name: optics}
+      - name: lasers
+        queue: fifo
+        tenants: [{name: red, repay: 0.25, run_as: alice, placement: pack}]
+  - {name: arts}
+)",
+                                       "tenants.yaml");
+  REQUIRE(specs);
+  const auto spec = [](const char* name, const char* parent) {
+    TenantSpec spec;
+    spec.name = name;
+    spec.parent = parent;
+    return spec;
+  };
+  TenantSpec optics = spec("optics", "science");
+  optics.queue = QueuePolicy::fair;
+  optics.repay_millionths = 500'000;
+  optics.run_as = {"staff", {}, {}};
+  optics.placement = Placement::spread;
+  TenantSpec red = spec("red", "lasers");
+  red.repay_millionths = 250'000;
+  red.run_as = {"alice", {}, {}};
+  red.placement = Placement::pack;
+  CHECK(*specs == std::vector<TenantSpec>{spec("science", ""), optics, spec("lasers", "science"),
+                                          red, spec("arts", "")});
+  const ErrorDetails bad =
+      tenant_refusal("tenants:\n- name: a\n  repay: 2\n  tenants: [{name: b}]\n");
+  CHECK(bad.field == "tenants[0].repay");
+}
+
 TEST_CASE("mu is read exactly", "[unit][tenant_file]") {
   const std::pair<const char*, std::uint32_t> values[] = {
       {"1", 1'000'000}, {"1.0", 1'000'000}, {"0.5", 500'000}, {"0.000001", 1}, {"0.3", 300'000}};
