@@ -139,7 +139,9 @@ void Checker::apply(const JournalRecord& record) {
   record_us_ = record.time.microseconds;
   const std::int64_t now_us = stage_.time.now_us();
   if (now_us - read_at_us_ > kSilence_us) {
-    waited_from_us_ = read_at_us_;
+    // While one waits the next is decided, and may have to wait for as long again.
+    waited_from_us_ = read_at_us_ == waited_until_us_ ? silent_from_us_ : read_at_us_;
+    silent_from_us_ = read_at_us_;
     waited_until_us_ = now_us;
   }
   read_at_us_ = now_us;

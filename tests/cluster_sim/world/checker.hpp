@@ -193,7 +193,8 @@ class Checker {
   /// Nothing is read for so long where the ledger waits for a majority.
   static constexpr std::int64_t kSilence_us = 5 * kSecond;
   std::int64_t read_at_us_ = 0;       ///< it, by the world's clock
-  std::int64_t waited_from_us_ = 0;   ///< the last silence
+  std::int64_t silent_from_us_ = 0;   ///< the last silence
+  std::int64_t waited_from_us_ = 0;   ///< it, or the one right before it
   std::int64_t waited_until_us_ = 0;  ///< its end
   std::set<JobId> accepted_;
   std::map<std::pair<TenantId, std::string>, JobId> requested_;
