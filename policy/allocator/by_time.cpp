@@ -130,7 +130,7 @@ LedgerMs PlaceByTime::counts_late_from_ms(TenantState& tenant, const WindowRange
 void PlaceByTime::look_for_late(TenantState& tenant, std::optional<Late>& first) {
   const LedgerMs now_ms = deal_.state.now_ms();
   if (tenant.first_late_ms > now_ms) return;
-  const MicroUnits held = held_in_time(deal_.state, tenant);
+  const MicroUnits held = deal_.state.held_in_time(tenant);
   for (std::uint32_t i = 0; i < tenant.window.size(); ++i) {
     const WindowRange& entry = tenant.window[i];
     if (entry.late_from_ms > now_ms) continue;

@@ -25,7 +25,7 @@ std::optional<MicroUnits> left_beside(AllocatorState& state, TenantState& tenant
   const std::size_t resource = state.accounts().time().resource();
   const auto micro = [&](Amount amount) { return state.quotas().micro_units_of(amount, resource); };
   const MicroUnits kept_cost = micro(kept.demand[resource]);
-  const MicroUnits holder_has = micro(holder.used[resource]);
+  const MicroUnits holder_has = state.held_in_time(holder);
   const MicroUnits of_others = micro(state.capacity()[resource]) - holder.part;
   if (cost == 0 || cost >= kept_cost || holder_has >= holder.part || of_others <= 0)
     return std::nullopt;
@@ -37,8 +37,7 @@ std::optional<MicroUnits> left_beside(AllocatorState& state, TenantState& tenant
 
 bool gives_way(AllocatorState& state, TenantState& tenant, const WindowRange& entry,
                const Reservation& kept) {
-  const std::size_t resource = state.accounts().time().resource();
-  const MicroUnits cost = state.quotas().micro_units_of(entry.asked_at_once(resource), resource);
+  const MicroUnits cost = state.cost_in_time(entry);
   const auto left = left_beside(state, tenant, cost, kept);
   return left && time_mark(state, tenant).held + cost > *left;
 }

@@ -15,22 +15,15 @@ std::int64_t kept_from_part_ms(const TenantState& tenant, MicroUnits held) {
   return static_cast<std::int64_t>(std::min(kept_ms, Wide{kNever}));
 }
 
-MicroUnits held_in_time(const AllocatorState& state, const TenantState& tenant) {
-  const std::size_t resource = state.accounts().time().resource();
-  return state.quotas().micro_units_of(tenant.used[resource], resource);
-}
-
 LateOrder late_order(const AllocatorState& state, const TenantState& tenant,
                      const WindowRange& late, MicroUnits held) {
-  const std::size_t resource = state.accounts().time().resource();
   LateOrder order{.is_deferrable = late.firm_from_ms > state.now_ms(),
                   .is_not_owed = true,
                   .less_kept_ms = 0,
                   .late_from_ms = late.late_from_ms};
   const std::int64_t kept_ms = kept_from_part_ms(tenant, held);
   if (kept_ms == 0) return order;
-  const MicroUnits cost = state.quotas().micro_units_of(late.asked_at_once(resource), resource);
-  const Wide takes = Wide{cost} * late.range.expected_ms;
+  const Wide takes = Wide{state.cost_in_time(late)} * late.range.expected_ms;
   if (Wide{turn_part(tenant).net} * kMicroUnitsPerUnit < takes) return order;
   order.is_not_owed = false;
   order.less_kept_ms = -kept_ms;

@@ -26,9 +26,6 @@ struct LateOrder {
 /// it is owed; 0 where it is owed nothing, or holds its part.
 [[nodiscard]] std::int64_t kept_from_part_ms(const TenantState& tenant, MicroUnits held);
 
-/// What the tenant holds of what the ledger counts.
-[[nodiscard]] MicroUnits held_in_time(const AllocatorState& state, const TenantState& tenant);
-
 /// Of a task of a tenant that waits, if it holds so much.
 [[nodiscard]] LateOrder late_order(const AllocatorState& state, const TenantState& tenant,
                                    const WindowRange& late, MicroUnits held);

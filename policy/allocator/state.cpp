@@ -264,9 +264,17 @@ std::optional<TimeSettlement> AllocatorState::settle_time() {
 }
 
 void AllocatorState::count_held(const TenantState& tenant) {
-  if (!counts_time()) return;
+  if (counts_time()) accounts_.time().set_held(tenant.id, held_in_time(tenant));
+}
+
+MicroUnits AllocatorState::held_in_time(const TenantState& tenant) const {
   const std::size_t resource = accounts_.time().resource();
-  accounts_.time().set_held(tenant.id, quotas_.micro_units_of(tenant.used[resource], resource));
+  return quotas_.micro_units_of(tenant.used[resource], resource);
+}
+
+MicroUnits AllocatorState::cost_in_time(const WindowRange& entry) const {
+  const std::size_t resource = accounts_.time().resource();
+  return quotas_.micro_units_of(entry.asked_at_once(resource), resource);
 }
 
 std::uint32_t AllocatorState::scarcest() const {

@@ -403,6 +403,9 @@ class AllocatorState {
   // -- quotas
   // --------------------------------------------------------------------------------------
   [[nodiscard]] const AllocatorQuotas& quotas() const { return quotas_; }
+  /// Of what the ledger counts over time: what the tenant holds, and what starts at once costs.
+  [[nodiscard]] MicroUnits held_in_time(const TenantState& tenant) const;
+  [[nodiscard]] MicroUnits cost_in_time(const WindowRange& entry) const;
 
   AllocatorSettings settings;
   Sequence sequence;

@@ -22,10 +22,9 @@ struct ComesFirst {
 ComesFirst comes_first(const AllocatorState& state, const TenantState& other, const LateOrder& late,
                        const NodeRoom& node) {
   const LedgerMs now_ms = state.now_ms();
-  const std::size_t resource = state.accounts().time().resource();
   ComesFirst first;
   if (other.first_late_ms > now_ms || !other.terms.may_borrow) return first;
-  const MicroUnits held = held_in_time(state, other);
+  const MicroUnits held = state.held_in_time(other);
   const auto could_hold = [&](const WaitingRange& task) {
     return task.demand.fits(node.free_one_day()) && state.is_allowed_on(node, task);
   };
@@ -33,7 +32,7 @@ ComesFirst comes_first(const AllocatorState& state, const TenantState& other, co
     if (entry.range.count == 0 || entry.late_from_ms > now_ms ||
         late_order(state, other, entry, held) >= late || !could_hold(entry.range))
       continue;
-    const MicroUnits cost = state.quotas().micro_units_of(entry.asked_at_once(resource), resource);
+    const MicroUnits cost = state.cost_in_time(entry);
     first.least_cost = first.run_ms == 0 ? cost : std::min(first.least_cost, cost);
     first.run_ms += Wide{duration_of(entry.range, Predict::limits)} *
                     std::max(1U, entry.range.count / entry.starts_at_once);
@@ -76,7 +75,7 @@ std::vector<TakenAgain> taken_again(AllocatorState& state, const NodeRoom& node,
                                     const TenantState& tenant, const WindowRange& late) {
   const std::size_t resource = state.accounts().time().resource();
   const Reservation kept{tenant.id, late.range.demand};
-  const LateOrder order = late_order(state, tenant, late, held_in_time(state, tenant));
+  const LateOrder order = late_order(state, tenant, late, state.held_in_time(tenant));
   std::vector<TakenAgain> taken;
   std::map<std::uint32_t, Holder> holders;
   for (const auto& [at_ms, task] : ends_of(node, state.now_ms())) {

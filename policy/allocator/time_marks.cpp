@@ -128,8 +128,7 @@ bool is_covered(const TimeMark& mark, MicroUnits cost) {
 NextTask next_task(AllocatorState& state, const TenantState& tenant, const TimeMark& mark) {
   const WindowRange& next = tenant.window.front();
   const WaitingRange& range = next.range;
-  const std::size_t resource = state.accounts().time().resource();
-  const MicroUnits cost = state.quotas().micro_units_of(next.asked_at_once(resource), resource);
+  const MicroUnits cost = state.cost_in_time(next);
   return {.job = range.job,
           .index = range.first_index,
           .cost = cost,
@@ -189,9 +188,9 @@ Standing standing_in_time(AllocatorState& state, TenantState& tenant, const Wind
   if (tenant.net == 0 || (tenant.net > 0 && by_quota == Standing::within)) return by_quota;
   state.refresh_parts();
   const std::size_t resource = state.accounts().time().resource();
-  const MicroUnits cost = state.quotas().micro_units_of(range.asked_at_once(resource), resource);
+  const MicroUnits cost = state.cost_in_time(range);
   if (cost == 0) return by_quota;
-  const MicroUnits held = state.quotas().micro_units_of(tenant.used[resource], resource);
+  const MicroUnits held = state.held_in_time(tenant);
   const MicroUnits after = held + cost;
   // Its quota, or its part where that is more: only whether it is so much is asked.
   const auto base_is_at_least = [&](MicroUnits amount) {
@@ -227,9 +226,9 @@ bool is_surely_without_claim(const AllocatorState& state, const TenantState& ten
   if (!is_at_quota) return false;
   if (tenant.net <= 0 || tenant.claims_for_ms <= 0) return true;
   const std::size_t resource = state.accounts().time().resource();
-  const MicroUnits cost = quotas.micro_units_of(range.asked_at_once(resource), resource);
+  const MicroUnits cost = state.cost_in_time(range);
   if (cost == 0) return true;
-  const MicroUnits after = quotas.micro_units_of(tenant.used[resource], resource) + cost;
+  const MicroUnits after = state.held_in_time(tenant) + cost;
   return after > tenant.part + covered_by(tenant) &&
          quotas.quota_is_surely_less_micro(tenant, resource, after, highest);
 }

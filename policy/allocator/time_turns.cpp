@@ -21,9 +21,8 @@ TurnPart turn_part(const TenantState& tenant) {
 
 TurnTerms turn_terms(const AllocatorState& state, const TenantState& tenant,
                      const WindowRange& next) {
-  const std::size_t resource = state.accounts().time().resource();
-  const MicroUnits held = state.quotas().micro_units_of(tenant.used[resource], resource);
-  const MicroUnits cost = state.quotas().micro_units_of(next.asked_at_once(resource), resource);
+  const MicroUnits held = state.held_in_time(tenant);
+  const MicroUnits cost = state.cost_in_time(next);
   const TurnPart counted = turn_part(tenant);
   return {.held = held + cost,
           .owed = Wide{cost} * next.range.expected_ms - Wide{counted.net} * kMicroUnitsPerUnit,
