@@ -65,8 +65,10 @@ TEST_CASE("A command dies with its supervisor, and the rest of the task with the
   GuardFixture fixture(method);
   const std::int64_t deadline = boottime_ms() + 1500;
   fixture.host().extend_lease({deadline});
-  const LaunchOrder order = fixture.shell(
-      "setsid sh -c 'trap \"\" TERM; while :; do sleep 0.05; done' $0 & " + std::string(kStubborn));
+  // Only who has left the session says `up`: while it becomes another program it has no arguments
+  // to be found by.
+  const LaunchOrder order =
+      fixture.shell("trap '' TERM; setsid sh -c 'echo up; while :; do sleep 0.05; done' $0 & wait");
   const pid_t supervisor = fixture.start(order);
   // The host is not asked from here on, as if its agent had been killed too.
   ::kill(fixture.fork_server(), SIGKILL);
