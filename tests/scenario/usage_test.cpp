@@ -133,7 +133,7 @@ TEST_CASE("usage is what the journal's attempts held, through failures and crash
           "[scenario][crash][usage]") {
   Cluster cluster({.agents = {{"node1", "cpu: 3, memory: 4GiB"}, {"node2", "cpu: 3, memory: 4GiB"}},
                    .tenants = tenants({{"physics", 1}, {"biology", 1}}),
-                   .lease = "2s"});
+                   .lease = "4s"});
   cluster.start();
   const std::string ada =
       cluster.ask({"token", "create", "--tenant", "physics", "--user", "ada"})["token"];
