@@ -76,8 +76,8 @@ void PlaceByTime::place_late() {
       continue;
     }
     predict_ = Predict::limits;
-    if (!entry.is_gang()) leave_taken_again(*late->tenant, entry);
-    const bool may_be_kept = keep_room(*late->tenant, entry, true);
+    const bool is_taken_again = !entry.is_gang() && !leave_taken_again(*late->tenant, entry);
+    const bool may_be_kept = keep_room(*late->tenant, entry, true, is_taken_again);
     const bool waits_elsewhere = !may_be_kept || names_devices(entry.range) ||
                                  (entry.is_gang() && !may_use_node(*late->tenant, entry));
     if (waits_elsewhere) {

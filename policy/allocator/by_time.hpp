@@ -32,11 +32,11 @@
 // no room from those with places. Of several nodes the one where it can start first keeps room, the
 // lower id of two alike. A late task that has no room is the only one with a place: nothing that
 // was submitted after it keeps it back, and it starts within the limits of what runs and of the
-// late tasks before it, once it is not deferred any more. Room that others take again as soon as it
-// is free does not count for it (taken_again.hpp). Were there more late tasks with places, the
-// longest wait of real logs would grow: to 1.86 times that of easy backfilling with all that are
-// firm and of tenants below their parts (LANL CM-5 by group), to 2.16 times with those that what
-// their tenants are owed covers (KTH SP2).
+// late tasks before it, once it is not deferred any more. Room that is taken again as soon as it is
+// free does not count for it, or less than another node's (taken_again.hpp). Were there more late
+// tasks with places, the longest wait of real logs would grow: to 1.86 times that of easy
+// backfilling with all that are firm and of tenants below their parts (LANL CM-5 by group), to 2.16
+// times with those that what their tenants are owed covers (KTH SP2).
 //
 // With `predict: history` places go by what tasks of the kind took before, and what has not ended
 // when it was to is expected to go on for as long again, up to its limit. Late tasks, and what
@@ -182,9 +182,12 @@ class PlaceByTime {
   [[nodiscard]] LedgerMs room_from(const WaitingRange& task,
                                    const std::optional<ExpectedShares>& shares) const;
   /// Gives the task, which has no room now, a place. False: the node closes before it had run.
-  bool keep_room(TenantState& tenant, const WindowRange& entry, bool has_claim);
-  /// What is taken again before the late task has it is not kept for it.
-  void leave_taken_again(const TenantState& tenant, const WindowRange& late);
+  /// `is_taken_again`: the place counts on such room, so any other is better.
+  bool keep_room(TenantState& tenant, const WindowRange& entry, bool has_claim,
+                 bool is_taken_again = false);
+  /// What others take again before the late task has it is not kept for it. False: its place counts
+  /// on what is taken again all the same.
+  [[nodiscard]] bool leave_taken_again(const TenantState& tenant, const WindowRange& late);
   /// Whether the gang, which has a plan, could have tasks here, too.
   [[nodiscard]] bool may_use_node(const TenantState& tenant, const WindowRange& gang) const;
   void keep_gang_room(TenantState& tenant, const WindowRange& gang, bool has_claim);

@@ -1,5 +1,6 @@
 // The room that a node keeps for who has no room there now, where the ledger counts time.
 #include <algorithm>
+#include <tuple>
 
 #include "policy/allocator/by_time.hpp"
 #include "policy/allocator/expected_room.hpp"
@@ -12,9 +13,10 @@ namespace {
 /// Places that one deal gives. Bounds its work; figures move little beyond a few.
 constexpr std::size_t kMostPlaces = 64;
 
-/// Whether this place is before one from then on there.
-bool comes_first(const KeptPlace& place, LedgerMs from_ms, NodeId node) {
-  return std::pair(place.from_ms, place.node) < std::pair(from_ms, node);
+/// Whether the first place is better than the other.
+bool comes_first(const KeptPlace& a, const KeptPlace& b) {
+  return std::tuple(a.is_taken_again, a.from_ms, a.node) <
+         std::tuple(b.is_taken_again, b.from_ms, b.node);
 }
 
 }  // namespace
@@ -49,22 +51,32 @@ LedgerMs PlaceByTime::room_from(const WaitingRange& task,
   return from_then.earliest(task.demand, duration_ms, kNever).value_or(kNever);
 }
 
-void PlaceByTime::leave_taken_again(const TenantState& tenant, const WindowRange& late) {
+bool PlaceByTime::leave_taken_again(const TenantState& tenant, const WindowRange& late) {
   auto taken = taken_again(deal_.state, *deal_.node, tenant, late);
   std::erase_if(taken, [&](const TakenAgain& room) { return left_.contains(room.task); });
-  if (taken.empty()) return;
+  if (taken.empty()) return true;
   if (!profile_) profile_ = expected_room(*deal_.node, deal_.state.now_ms(), predict_);
   const LedgerMs all_has_ended_ms = moment_in(profile_->steps().back().from, 1);
+  const auto from_ms = [&](const RoomProfile& room) {
+    return room.earliest(late.range.demand, duration_of(late.range, predict_), all_has_ended_ms);
+  };
   RoomProfile beside = *profile_;
-  for (const TakenAgain& room : taken) beside.take(room.from_ms, room.until_ms, room.task->demand);
+  for (const TakenAgain& room : taken)
+    if (!room.is_own) beside.take(room.from_ms, room.until_ms, room.task->demand);
   // Where nothing else becomes free it is better than nothing.
-  const std::int64_t duration_ms = duration_of(late.range, predict_);
-  if (!beside.earliest(late.range.demand, duration_ms, all_has_ended_ms)) return;
-  profile_ = std::move(beside);
-  for (const TakenAgain& room : taken) left_.insert(room.task);
+  if (!from_ms(beside)) return false;
+  profile_ = beside;
+  for (const TakenAgain& room : taken) {
+    if (room.is_own)
+      beside.take(room.from_ms, room.until_ms, room.task->demand);
+    else
+      left_.insert(room.task);
+  }
+  return from_ms(beside) == from_ms(*profile_);
 }
 
-bool PlaceByTime::keep_room(TenantState& tenant, const WindowRange& entry, bool has_claim) {
+bool PlaceByTime::keep_room(TenantState& tenant, const WindowRange& entry, bool has_claim,
+                            bool is_taken_again) {
   if (entry.is_gang()) {
     keep_gang_room(tenant, entry, has_claim);
     return true;
@@ -87,11 +99,13 @@ bool PlaceByTime::keep_room(TenantState& tenant, const WindowRange& entry, bool 
   }
   const auto kept = place_of(tenant, task);
   const bool has_place = kept != tenant.kept.end();
-  if (has_place && kept->node != node.id && comes_first(*kept, from_ms, node.id)) return true;
+  const KeptPlace here{task.job, node.id, from_ms, counts_late_from_ms(tenant, entry),
+                       is_taken_again};
+  if (has_place && kept->node != node.id && comes_first(*kept, here)) return true;
   if (!has_place && state.somewhere_has_room(tenant, task)) return true;
   if (!has_place || kept->node != node.id) {
     if (has_place) tenant.kept.erase(kept);
-    tenant.kept.push_back({task.job, node.id, from_ms, counts_late_from_ms(tenant, entry)});
+    tenant.kept.push_back(here);
     node.places_of.push_back(tenant.rank.slot);
   }
   if (shares && from_ms != kNever)

@@ -19,25 +19,40 @@ struct ComesFirst {
   Wide run_ms = 0;            ///< all of them, one after another
 };
 
+bool is_late_here(const AllocatorState& state, const NodeRoom& node, const WindowRange& entry) {
+  return entry.range.count > 0 && entry.late_from_ms <= state.now_ms() &&
+         entry.range.demand.fits(node.free_one_day()) && state.is_allowed_on(node, entry.range);
+}
+
+void add(ComesFirst& first, const AllocatorState& state, const WindowRange& entry,
+         std::uint32_t tasks) {
+  const MicroUnits cost = state.cost_in_time(entry);
+  first.least_cost = first.run_ms == 0 ? cost : std::min(first.least_cost, cost);
+  first.run_ms +=
+      Wide{duration_of(entry.range, Predict::limits)} * std::max(1U, tasks / entry.starts_at_once);
+}
+
 ComesFirst comes_first(const AllocatorState& state, const TenantState& other, const LateOrder& late,
                        const NodeRoom& node) {
-  const LedgerMs now_ms = state.now_ms();
   ComesFirst first;
-  if (other.first_late_ms > now_ms || !other.terms.may_borrow) return first;
+  if (other.first_late_ms > state.now_ms() || !other.terms.may_borrow) return first;
   const MicroUnits held = state.held_in_time(other);
-  const auto could_hold = [&](const WaitingRange& task) {
-    return task.demand.fits(node.free_one_day()) && state.is_allowed_on(node, task);
-  };
-  for (const WindowRange& entry : other.window) {
-    if (entry.range.count == 0 || entry.late_from_ms > now_ms ||
-        late_order(state, other, entry, held) >= late || !could_hold(entry.range))
-      continue;
-    const MicroUnits cost = state.cost_in_time(entry);
-    first.least_cost = first.run_ms == 0 ? cost : std::min(first.least_cost, cost);
-    first.run_ms += Wide{duration_of(entry.range, Predict::limits)} *
-                    std::max(1U, entry.range.count / entry.starts_at_once);
-  }
+  for (const WindowRange& entry : other.window)
+    if (is_late_here(state, node, entry) && late_order(state, other, entry, held) < late)
+      add(first, state, entry, entry.range.count);
   return first;
+}
+
+/// The same of the late task's own tenant, which is owed: what comes once the task has started.
+ComesFirst comes_next(const AllocatorState& state, const TenantState& tenant,
+                      const WindowRange& late, const NodeRoom& node) {
+  ComesFirst next;
+  for (const WindowRange& entry : tenant.window) {
+    if (!is_late_here(state, node, entry)) continue;
+    const std::uint32_t others = entry.range.count - (&entry == &late ? 1 : 0);
+    if (others > 0) add(next, state, entry, others);
+  }
+  return next;
 }
 
 /// A tenant with tasks there.
@@ -82,8 +97,11 @@ std::vector<TakenAgain> taken_again(AllocatorState& state, const NodeRoom& node,
     auto known = holders.find(*task->holder);
     if (known == holders.end()) {
       TenantState& other = state.at(*task->holder);
-      const ComesFirst first =
-          &other == &tenant ? ComesFirst{} : comes_first(state, other, order, node);
+      ComesFirst first;
+      if (&other != &tenant)
+        first = comes_first(state, other, order, node);
+      else if (!order.is_not_owed)
+        first = comes_next(state, tenant, late, node);
       known = holders.emplace(other.rank.slot, look_at(state, other, first, kept)).first;
     }
     Holder& holder = known->second;
@@ -95,7 +113,7 @@ std::vector<TakenAgain> taken_again(AllocatorState& state, const NodeRoom& node,
       continue;
     }
     holder.rooms.push_back(taken.size());
-    taken.push_back({at_ms, kNever, task});
+    taken.push_back({at_ms, kNever, task, *task->holder == tenant.rank.slot});
   }
   // Its tasks that wait share the room that they take.
   for (const auto& [slot, holder] : holders)

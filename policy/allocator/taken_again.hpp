@@ -9,6 +9,12 @@
 // be waited for, and what the late task's tenant is owed would count for nothing. So of such
 // tenants only what they hold beyond their marks counts as room that becomes free; but all of it
 // where that is not enough when all has ended that runs.
+//
+// So it is with the late task's own tenant where that is owed, holds less than its part, and has
+// more late tasks. When a task of its ends the next one starts there, and it holds as much as
+// before: a place on that room never adds to what it holds, while nothing is kept for it elsewhere.
+// Such room counts, but a place on another node that does not count on any is better, however much
+// later it is.
 #pragma once
 
 #include <vector>
@@ -21,11 +27,12 @@ struct TakenAgain {
   LedgerMs from_ms = 0;
   LedgerMs until_ms = kNever;
   const EndingTask* task = nullptr;  ///< whose room it is
+  bool is_own = false;               ///< by the late task's tenant
 };
 
-/// Of the node, before the late task, which is no gang, has it. By limits. O(tasks there * log, and
-/// for each of the tenants with late tasks that hold some of it its window and what time_mark()
-/// costs).
+/// Of the node, before the late task, which is no gang and in the tenant's window, has it. By
+/// limits. O(tasks there * log, and for each of the tenants with late tasks that hold some of it
+/// its window and what time_mark() costs).
 [[nodiscard]] std::vector<TakenAgain> taken_again(AllocatorState& state, const NodeRoom& node,
                                                   const TenantState& tenant,
                                                   const WindowRange& late);

@@ -81,6 +81,7 @@ struct KeptPlace {
   NodeId node;
   LedgerMs from_ms = kNever;       ///< the task is expected to have room then
   LedgerMs late_from_ms = kNever;  ///< of the task; of one that is deferred, when it is firm
+  bool is_taken_again = false;     ///< its room is: taken_again.hpp
 };
 
 /// A grant that the tenant's window may not have heard of yet.
