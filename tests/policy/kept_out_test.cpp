@@ -100,9 +100,10 @@ TEST_CASE("who is late sooner has no more than its part where that is less than 
   check_parts(two_slots.held_between(12'000_s, 36'000_s), {10.0 / 6, 2.0 / 6});
 }
 
-TEST_CASE("who holds a part of its part gets the rest, whatever its own tasks free meanwhile") {
+TEST_CASE("who holds a part of its part gets the rest, whatever its own tasks free meanwhile",
+          "[long]") {
   // Of nodes of 4 slots a task of the first takes 3, which seldom are free at once. Parts are 9.2,
-  // 11.1, 1.8 and 1.8.
+  // 11.1, 1.8 and 1.8. With places on its own room it holds 6 from 6,000 s on.
   Busy busy(1, 24, 20'000_s,
             {{5, 3, 90_s, 90_s, 3},
              {6, 1, 360_s, 1080_s, 3},
@@ -110,7 +111,7 @@ TEST_CASE("who holds a part of its part gets the rest, whatever its own tasks fr
              {1, 2, 180_s, 180_s, 3}},
             6);
   const std::vector<double> held = busy.held_between(8'000_s, 20'000_s);
-  CHECK(held[0] > 8);
+  CHECK(held[0] > 7.5);
   CHECK(held[1] > 11.5);
   CHECK(held[2] > 1.7);
   CHECK(held[3] > 1.7);
