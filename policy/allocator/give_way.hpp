@@ -10,6 +10,13 @@
 // (by_time.hpp). What the task's tenant then holds beyond its part it owes.
 //
 // Only then: sooner the longest wait of a real log would grow by 70 % (KTH SP2 by group).
+//
+// Whose small tasks stand beside large ones of several others that fill the node therefore gets one
+// whenever one is firm, and no more, however much it is owed (docs/fairness.md). If who was kept
+// from its part for longer did not give way, one that holds its part and is owed more than the
+// larger task's tenant would never do so: what is kept for the larger one would stand idle for
+// good, and as nobody borrows idle room neither would be owed less (tests/policy/kept_out_test.cpp,
+// its first cluster).
 #pragma once
 
 #include <optional>
