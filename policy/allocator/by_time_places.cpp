@@ -13,10 +13,11 @@ namespace {
 /// Places that one deal gives. Bounds its work; figures move little beyond a few.
 constexpr std::size_t kMostPlaces = 64;
 
-/// Whether the first place is better than the other.
+/// Whether the first place is better than the other. Any that comes is better than one of which
+/// that is not known.
 bool comes_first(const KeptPlace& a, const KeptPlace& b) {
-  return std::tuple(a.is_taken_again, a.from_ms, a.node) <
-         std::tuple(b.is_taken_again, b.from_ms, b.node);
+  return std::tuple(a.from_ms == kNever, a.is_taken_again, a.from_ms, a.node) <
+         std::tuple(b.from_ms == kNever, b.is_taken_again, b.from_ms, b.node);
 }
 
 }  // namespace

@@ -14,7 +14,7 @@
 // more late tasks. When a task of its ends the next one starts there, and it holds as much as
 // before: a place on that room never adds to what it holds, while nothing is kept for it elsewhere.
 // Such room counts, but a place on another node that does not count on any is better, however much
-// later it is.
+// later it is, if it is known when.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,7 @@
 // Where the ledger counts time: which late tasks come before all others, and in which order.
+#include <utility>
+#include <vector>
+
 #include <catch2/catch.hpp>
 
 #include "slots_cluster.hpp"
@@ -190,6 +193,26 @@ TEST_CASE("while a late task has no room nothing else has a place") {
   CHECK(cluster.started_ms(small) == 10_s);
   CHECK(cluster.started_ms(late) == 100_s);
   CHECK_FALSE(cluster.has_started(other));
+}
+
+TEST_CASE("a place on room of its own tenant's tasks is better than one that may never come") {
+  Slots cluster;
+  for (const auto& [tenant, weight] : {std::pair{kA, 6}, {kB, 1}, {kC, 1}})
+    cluster.weigh(tenant, weight);
+  cluster.node(1, slots(4));
+  cluster.submit(kC, 1, task_of(4, 1000_s));
+  cluster.run_until(1_s);
+  cluster.node(2, slots(4));
+  cluster.submit(kB, 1, unlimited_task(2, 100'000_s));
+  cluster.run_until(990_s);
+  // Owed by the third, it runs one of its tasks on the first node, and has a place for the next.
+  cluster.submit(kA, 10, impatient_task(3, 100_s, 5_s));
+  cluster.run_until(1020_s);
+  CHECK(cluster.kept_from(1, kA) == 1100_s);
+  std::vector<JobId> small;
+  for (int i = 0; i < 3; ++i) small.push_back(cluster.submit(kC, 1, task_of(1, 50_s)));
+  cluster.run_until(1030_s);
+  for (const JobId job : small) CHECK(cluster.has_started(job));
 }
 
 TEST_CASE("a tenant's place on one node does not cost its late task the other") {
