@@ -8,6 +8,7 @@
 #include "policy/allocator/growth.hpp"
 #include "policy/allocator/node_deal.hpp"
 #include "policy/allocator/reclaim.hpp"
+#include "policy/allocator/run_out.hpp"
 #include "policy/allocator/state.hpp"
 #include "policy/allocator/time_marks.hpp"
 #include "policy/core/check.hpp"
@@ -140,6 +141,8 @@ void Allocator::begin_choices() {
 }
 
 const std::vector<NodeId>& Allocator::chosen_next() const { return impl_->dealer.chosen_next(); }
+
+bool Allocator::awaits_window() const { return fairwater::awaits_window(impl_->state); }
 
 bool Allocator::left_to_chosen() const { return impl_->dealer.left_to_chosen(); }
 

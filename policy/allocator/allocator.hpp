@@ -388,6 +388,9 @@ class Allocator {
   /// Whether the last call of `deal` placed tasks of a gang. Then it placed nothing after them, and
   /// another deal of the same node may.
   [[nodiscard]] bool placed_gang() const;
+  /// Somebody whose window has run out has more to come within its quota: nothing is to be dealt
+  /// until its next window (policy/allocator/run_out.hpp).
+  [[nodiscard]] bool awaits_window() const;
   /// A cycle begins: nodes that did not take what placement rules chose them for may do so now.
   void begin_choices();
   /// To be dealt next: nodes that placement rules choose for tasks that the last call of `deal`

@@ -37,9 +37,9 @@ class ShareFilling {
       if (skip_taken(tenant, cursor)) push(tenant, cursor);
     }
     std::size_t entries = 0;
-    while (!turns_.empty() && places_.deals() < max_deals && entries < max_entries)
+    while (!turns_.empty() && !has_run_out_ && places_.deals() < max_deals && entries < max_entries)
       entries += take_turn();
-    return {places_.take_deals(), !turns_.empty()};
+    return {places_.take_deals(), !turns_.empty() || has_run_out_};
   }
 
  private:
@@ -61,6 +61,7 @@ class ShareFilling {
     if (const auto place = places_.find(tenant, tenant.window[range])) {
       const GrantStep step = turn.is_below_min ? GrantStep::guarantee : GrantStep::allowance;
       placed = places_.start(tenant, range, *place, step);
+      has_run_out_ = tenant.has_run_out();
     } else if (!look_past(turn.cursor)) {
       return 0;
     }
@@ -71,6 +72,7 @@ class ShareFilling {
   AllocatorState& state_;
   SharePlaces places_;
   std::vector<ShareTurn> turns_;
+  bool has_run_out_ = false;  ///< a window: see run_out.hpp
 };
 
 }  // namespace

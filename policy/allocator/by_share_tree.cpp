@@ -57,12 +57,12 @@ class TreeFilling {
 
   SharedDeals run(std::size_t max_deals, std::size_t max_entries) {
     std::size_t entries = 0;
-    while (places_.deals() < max_deals && entries < max_entries) {
+    while (!has_run_out_ && places_.deals() < max_deals && entries < max_entries) {
       const auto first = shares_.tree.first();
       if (!first) break;
       entries += take_turn(slot_of_.at(*first));
     }
-    return {places_.take_deals(), shares_.tree.first().has_value()};
+    return {places_.take_deals(), shares_.tree.first().has_value() || has_run_out_};
   }
 
  private:
@@ -148,6 +148,7 @@ class TreeFilling {
     const GrantStep step =
         shares_.tree.first_is_below_min() ? GrantStep::guarantee : GrantStep::allowance;
     const std::size_t placed = places_.start(tenant, waiting.cursor.next, *place, step);
+    has_run_out_ = tenant.has_run_out();
     shares_.follow_mins(state_, tenant);
     if (waiting.next().is_gang()) waiting.shape.reset();
     for (const GangShare& share : place->shares) look_again_at(share.node);
@@ -219,6 +220,7 @@ class TreeFilling {
   }
 
   AllocatorState& state_;
+  bool has_run_out_ = false;  ///< a window: see run_out.hpp
   SharePlaces places_;
   TenantShares shares_;
   std::vector<Waiting> waiting_;  ///< by slot

@@ -129,6 +129,7 @@ std::vector<Deal> DealCycle::run_by_share(std::size_t max_deals, std::size_t max
 }
 
 std::vector<Deal> DealCycle::run(std::size_t max_deals, std::size_t max_entries) {
+  if (allocator_.awaits_window()) return {};
   if (allocator_.allocates_by_share()) return run_by_share(max_deals, max_entries);
   std::vector<Deal> deals;
   std::size_t entries = 0;
@@ -150,9 +151,12 @@ std::vector<Deal> DealCycle::run(std::size_t max_deals, std::size_t max_entries)
     entries += deal->entries();
     deals.push_back(std::move(*deal));
   };
+  const auto may_go_on = [&] {
+    return deals.size() < max_deals && entries < max_entries && !allocator_.awaits_window();
+  };
   const auto deal_due = [&](bool is_first_turn) {
     looks_in_vain = 0;
-    while (deals.size() < max_deals && entries < max_entries) {
+    while (may_go_on()) {
       const auto node = next_due();
       if (!node) {
         rooms_from_.reset();
@@ -168,6 +172,8 @@ std::vector<Deal> DealCycle::run(std::size_t max_deals, std::size_t max_entries)
       if (allocator_.left_to_chosen()) left_to_chosen.insert(*node);
       if (allocator_.gave_up_choosing() || std::exchange(stopped_choosing, false))
         due_.merge(std::exchange(left_to_chosen, {}));
+      // What it left for more that is to come is dealt with the window that shows it.
+      if (allocator_.awaits_window()) due_.insert(*node);
       if (!allocator_.placed_gang()) continue;
       // A gang is granted whole, whatever the bounds; then the node may have room for more.
       while (const auto next = allocator_.next_of_gang()) deal_node(*next, gives_all_places);
@@ -183,8 +189,7 @@ std::vector<Deal> DealCycle::run(std::size_t max_deals, std::size_t max_entries)
     all_from_ = NodeId{};
     deal_due(false);
   }
-  if (!next_due() && deals.size() < max_deals && entries < max_entries)
-    grow(deals, max_deals - deals.size(), max_entries - entries);
+  if (!next_due() && may_go_on()) grow(deals, max_deals - deals.size(), max_entries - entries);
   return deals;
 }
 

@@ -79,12 +79,14 @@ class DealCycle final : public Allocation {
   /// A min that waits is one, too: who drives the cycle sees by may_reclaim() that time matters
   /// now.
   [[nodiscard]] bool is_due() const override {
-    return next_due() || may_change_growth() || (reclaim_due_ && allocator_.may_reclaim_for_min());
+    return !allocator_.awaits_window() && (next_due() || may_change_growth() ||
+                                           (reclaim_due_ && allocator_.may_reclaim_for_min()));
   }
   /// By id, and once more those that left work to sites that jobs prefer, and those that placement
   /// rules choose until they choose none for what still waits. A gang's deals follow on each other,
   /// and are never parted by a bound. With `allocation: drf` all nodes are dealt together. When
   /// nothing else is due, what must end for those who wait is looked for, then elastic jobs grow.
+  /// While a window that has run out is awaited nothing is dealt (policy/allocator/run_out.hpp).
   [[nodiscard]] std::vector<Deal> run(
       std::size_t max_deals,
       std::size_t max_entries = std::numeric_limits<std::size_t>::max()) override;

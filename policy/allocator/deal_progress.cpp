@@ -1,6 +1,9 @@
 #include "policy/allocator/deal_progress.hpp"
 
+#include <algorithm>
+
 #include "policy/allocator/deal_steps.hpp"
+#include "policy/allocator/run_out.hpp"
 
 namespace fairwater::inline policy::inline allocator {
 
@@ -13,6 +16,13 @@ void DealProgress::begin(NodeRoom& of_node) {
   dealt = placed = 0;
   deficit_limit = 1;
   grants.clear();
+  run_out.clear();
+}
+
+bool DealProgress::awaits_window() {
+  return std::any_of(run_out.begin(), run_out.end(), [&](std::uint32_t slot) {
+    return has_more_to_come(state, state.at(slot), tasks.marks());
+  });
 }
 
 void DealProgress::draw(Units units) {

@@ -43,6 +43,10 @@ struct DealProgress {
   Units placed = 0;         ///< guarantees not counted
   Units deficit_limit = 1;  ///< K: the cost of one task
   std::vector<Grant> grants;
+  /// Slots of tenants whose windows this deal has run out.
+  std::vector<std::uint32_t> run_out;
+  /// Whether one of them has more to come within its quota: nobody gets anything beyond its own.
+  [[nodiscard]] bool awaits_window();
 
  private:
   void give_work(Claimant& claimant);

@@ -89,6 +89,18 @@ void EntitleStage::share_passed_on(const Entitlement& entitlement) {
   }
 }
 
+/// With tasks of that cost it is granted all that its window shows, and it has more: what of its
+/// allowance they leave is for that.
+bool EntitleStage::is_to_run_out(const Claimant& claimant, Units cost) const {
+  std::uint64_t shown = 0;
+  Wide shown_cost = 0;
+  for (const WindowRange& entry : claimant.tenant->window) {
+    shown += entry.range.count;
+    shown_cost += Wide{entry.task_cost()} * entry.range.count;
+  }
+  return claimant.tenant->pending_tasks > shown && Wide{cost} == shown_cost;
+}
+
 bool EntitleStage::give_allowances() {
   Claimants& claimants = deal_.claimants;
   const std::vector<ClaimantIndex>& ranked = claimants.ranked();
@@ -101,6 +113,8 @@ bool EntitleStage::give_allowances() {
     members_[i] = {.weight = claimant.tenant->rank.weight,
                    .allowance = claimant.allowance,
                    .demand = deal_.tasks.waiting_cost(claimant, deal_.dealt)};
+    if (members_[i].allowance > members_[i].demand && is_to_run_out(claimant, members_[i].demand))
+      members_[i].demand = members_[i].allowance;
     somebody_leaves_ = somebody_leaves_ || members_[i].allowance > members_[i].demand;
   }
   return somebody_leaves_;

@@ -182,7 +182,7 @@ void PlaceStage::run_dealt(std::optional<ClaimantIndex> kept_for) {
   }
   collect(true);
   run(Allowance{{*this}});
-  if (!deal_.tasks.something_may_fit()) return;
+  if (!deal_.tasks.something_may_fit() || deal_.awaits_window()) return;
   if (deal_.looks_at_few) {
     run_remainder_of_few();
   } else {
@@ -401,6 +401,7 @@ void PlaceStage::place_task(ClaimantIndex index, std::uint32_t range_index, Gran
   deal_.state.place(*deal_.node, tenant, grant,
                     {range.limit_ms, range.expected_ms, 0, range.is_service}, range.preemption,
                     range.user);
+  if (range.count == 0 && tenant.has_run_out()) deal_.run_out.push_back(tenant.rank.slot);
   deal_.grants.push_back(grant);
   if (step == GrantStep::guarantee) {
     claimant.guaranteed += cost;

@@ -41,6 +41,7 @@ const TenantState& AllocatorState::tenant(TenantId id) const {
 void AllocatorState::take_off_lists(TenantState& tenant) {
   for (RankedList* list : {&waiting_, &idle_unsettled_, &growing_, &preempting_, &with_min_})
     list->erase(tenant.rank);
+  run_out_.erase(tenant.rank.slot);
   put_deficit(tenant, 0);
 }
 

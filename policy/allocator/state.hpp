@@ -112,7 +112,11 @@ class AllocatorState {
   void arrange_turns();
   /// A deal placed some of its tasks.
   void forget_granted(TenantState& tenant);
+  /// Slots of tenants whose windows have run out.
+  [[nodiscard]] const std::set<std::uint32_t>& run_out() const { return run_out_; }
   [[nodiscard]] Units cost(const ResourceVector& demand) const;
+  /// As a window holds it.
+  [[nodiscard]] WindowRange entry_of(WaitingRange range) const;
 
   // -- time, where the ledger counts it
   // ---------------------------------------------------------------
@@ -461,7 +465,6 @@ class AllocatorState {
   void count_user(TenantState& tenant, const std::string& user, Units more);
   void strike(TenantState& tenant, const TaskKey& task, const ResourceVector& demand,
               bool counted_as_pending);
-  [[nodiscard]] WindowRange entry_of(WaitingRange range) const;
   /// Of the tenant's users, by the window and by what was granted since.
   void take_served(TenantState& tenant, const DemandWindow& window);
 
@@ -478,6 +481,7 @@ class AllocatorState {
   std::set<TenantId> may_not_borrow_;
   std::set<std::uint32_t> creditors_;
   RankedList waiting_;
+  std::set<std::uint32_t> run_out_;
   Contenders contenders_;
   std::set<RankKey> unsettled_above_;
   std::set<RankKey> unsettled_below_;

@@ -59,6 +59,10 @@ void AllocatorState::refresh_lists(TenantState& tenant) {
   put_in(growing_, tenant.rank, !tenant.growth.empty());
   put_in(preempting_, tenant.rank, tenant.preempts && !tenant.window.empty());
   put_in(with_min_, tenant.rank, tenant.has_min && !tenant.window.empty());
+  if (tenant.has_run_out())
+    run_out_.insert(tenant.rank.slot);
+  else
+    run_out_.erase(tenant.rank.slot);
   refresh_shape(tenant);
   put_shortest(tenant, tenant.window.empty() ? kNever : tenant.shortest_run_ms);
   refresh_claims(tenant);

@@ -74,6 +74,8 @@ class TaskFinder {
   /// The first task that could be held there, where the tenant's quota has room for it.
   [[nodiscard]] const WindowRange* task_to_reserve(const TenantState& tenant);
 
+  /// Of the whole cluster.
+  [[nodiscard]] const AllocatorQuotas::WaterMarks& marks();
   [[nodiscard]] Standing standing(TenantState& tenant, const WindowRange& range);
   /// With the task at the cursor.
   [[nodiscard]] Standing standing(Claimant& claimant);
@@ -101,7 +103,6 @@ class TaskFinder {
   [[nodiscard]] std::optional<bool> is_left_to_chosen(const TenantState& tenant,
                                                       const WaitingRange& task);
   [[nodiscard]] bool is_left_to_home(const TenantState& tenant, const WaitingRange& task);
-  [[nodiscard]] const AllocatorQuotas::WaterMarks& marks();
 
   AllocatorState& state_;
   const NodeRoom* node_ = nullptr;

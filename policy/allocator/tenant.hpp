@@ -180,6 +180,13 @@ struct alignas(64) TenantState {
       if (used[r] < terms.min[r]) return true;
     return false;
   }
+  /// All that its window showed was granted, and it has more. The next window, which it sends when
+  /// it has seen the grants, will show that.
+  [[nodiscard]] bool has_run_out() const {
+    return pending_tasks > 0 && !unseen.empty() &&
+           std::none_of(window.rbegin(), window.rend(),
+                        [](const WindowRange& entry) { return entry.range.count > 0; });
+  }
   [[nodiscard]] bool waits() const { return pending_tasks > 0 || !window.empty(); }
   [[nodiscard]] ResourceVector held_against_quota() const { return used - used_beyond_quota; }
   [[nodiscard]] ResourceVector held_in_all() const { return used + grown; }

@@ -1,4 +1,5 @@
 // Each policy's own rule, against a slow reading of it.
+#include <array>
 #include <numeric>
 #include <optional>
 
@@ -339,6 +340,27 @@ TEST_CASE("an unknown policy is refused with the names of those that exist", "[u
   CHECK(error.field == "policy");
   CHECK_THAT(error.message, Catch::Matchers::Contains("'lottery'") &&
                                 Catch::Matchers::Contains("sequence, proportional"));
+}
+
+TEST_CASE("jobs of one task hold their part of many nodes beside a job of thousands",
+          "[unit][policy]") {
+  PolicyOptions options{.name = "sequence"};
+  options.accounting = GENERATE(SequenceAccounting::units, SequenceAccounting::time);
+  const Cluster cluster = processors(std::vector<Amount>(100, 16), {1, 3});
+  Workload workload;
+  // All tasks end at the same moments, so that all 1600 processors are dealt at once each time.
+  workload.jobs.push_back(job_of(0, 0, 4000, 1, 1000));
+  for (int job = 0; job < 8000; ++job) workload.jobs.push_back(job_of(0, 1, 1, 1, 1000));
+  SequenceScheduler scheduler(options, cluster, workload);
+  Books books(cluster, workload);
+  run_engine(cluster, workload, scheduler, books, {.end_ms = 3500});
+  CHECK(books.sound());
+  for (const TimeMs at : {0, 1000, 2000, 3000}) {
+    std::array<int, 2> started{};
+    for (const TaskRun& run : books.runs)
+      if (run.start == at) ++started.at(workload.jobs[run.task.job].tenant);
+    CHECK(started == std::array{400, 1200});
+  }
 }
 
 }  // namespace fairwater::sim

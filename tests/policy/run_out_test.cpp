@@ -1,0 +1,171 @@
+// What a window does not show yet is kept from others, until the next window shows it.
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <set>
+#include <utility>
+
+#include <catch2/catch.hpp>
+
+#include "allocator_cluster.hpp"
+#include "policy/allocator/deal_cycle.hpp"
+
+namespace fairwater::test {
+namespace {
+
+constexpr std::size_t kShown = 64;  // ranges of a window
+
+/// Tenants whose jobs wait in order, and show no more of them than a window holds.
+struct Short {
+  explicit Short(AllocatorSettings settings) : cycle(Allocator(std::move(settings))) {}
+
+  void tenant(std::uint32_t id, Weight weight, Amount max = kUnlimited) {
+    TenantTerms terms;
+    terms.weight = weight;
+    terms.max[kCpu] = max;
+    cycle.set_tenant(TenantId{id}, terms);
+  }
+  void nodes(std::uint32_t count, Amount millicores) {
+    for (std::uint32_t node = 1; node <= count; ++node)
+      cycle.set_node(NodeId{node}, {}, cpu(millicores), true);
+  }
+  void submit(std::uint32_t tenant, std::uint32_t jobs, std::uint32_t tasks, Amount millicores) {
+    for (std::uint32_t i = 0; i < jobs; ++i)
+      queues[tenant].push_back(
+          {.job = JobId{++last_job}, .count = tasks, .demand = cpu(millicores), .rule = nullptr});
+  }
+  void show(std::uint32_t tenant) {
+    DemandWindow window{.tenant = TenantId{tenant}, .next = {}, .pending = {}};
+    for (const WaitingRange& range : queues[tenant]) {
+      if (window.next.size() < kShown) window.next.push_back(range);
+      window.pending += range.demand * Amount{range.count};
+      window.pending_tasks += range.count;
+    }
+    window.seen_deal = cycle.last_deal();
+    cycle.take_window(std::move(window));
+  }
+  /// One cycle; whose tasks were granted, they have not shown the next ones yet.
+  std::set<std::uint32_t> run() {
+    std::set<std::uint32_t> granted;
+    for (const Deal& deal : cycle.run(100'000))
+      for (const Grant& grant : deal.grants) {
+        auto& queue = queues[grant.tenant.value];
+        const auto range = std::find_if(queue.begin(), queue.end(), [&](const WaitingRange& of) {
+          return of.job == grant.task.job;
+        });
+        REQUIRE(range != queue.end());
+        ++range->first_index;
+        if (--range->count == 0) queue.erase(range);
+        granted.insert(grant.tenant.value);
+      }
+    return granted;
+  }
+  /// Until nothing more is granted. How many cycles granted something.
+  int fill() {
+    for (const auto& [tenant, queue] : queues) show(tenant);
+    int cycles = 0;
+    for (auto granted = run(); !granted.empty(); granted = run(), ++cycles)
+      for (const std::uint32_t tenant : granted) show(tenant);
+    return cycles;
+  }
+  [[nodiscard]] Amount held(std::uint32_t tenant) const {
+    return cycle.tenant(TenantId{tenant}).used[kCpu] / 1000;
+  }
+
+  DealCycle cycle;
+  std::map<std::uint32_t, std::deque<WaitingRange>> queues;
+  std::uint64_t last_job = 0;
+};
+
+AllocatorSettings settings_of(Accounting accounting) {
+  AllocatorSettings settings = default_settings();
+  settings.accounting = accounting;
+  return settings;
+}
+
+TEST_CASE("jobs of one task beside a job of thousands hold their part of an idle cluster",
+          "[unit][allocator]") {
+  AllocatorSettings settings = settings_of(GENERATE(Accounting::units, Accounting::time));
+  settings.allocation = GENERATE(AllocationRule::sequence, AllocationRule::drf);
+  Short cluster(settings);
+  cluster.tenant(1, 1);
+  cluster.tenant(2, 3);
+  SECTION("of many nodes") { cluster.nodes(100, 16'000); }
+  SECTION("of a large one") { cluster.nodes(1, 1'600'000); }
+  cluster.submit(1, 2, 2000, 1000);
+  cluster.submit(2, 3000, 1, 1000);
+  cluster.fill();
+  CHECK(cluster.held(1) == 400);
+  CHECK(cluster.held(2) == 1200);
+  CHECK(cluster.cycle.allocator().book().net(1) == 0);
+}
+
+TEST_CASE("within a tree, and with tasks of several sizes, too", "[unit][allocator]") {
+  Short cluster(settings_of(GENERATE(Accounting::units, Accounting::time)));
+  // The first group: 1 and 2, and 3 beside it; each has a third.
+  const GroupId group{1};
+  TenantTree tree{.groups = {{group, {.place = {.group = {}, .weight = 2}}}}, .tenants = {}};
+  for (std::uint32_t id = 1; id <= 3; ++id) {
+    TenantTerms terms;
+    terms.place = QuotaPlace{.group = id < 3 ? group : GroupId{}, .weight = 1};
+    tree.tenants.push_back({TenantId{id}, terms});
+  }
+  cluster.cycle.set_tree(tree, {});
+  cluster.nodes(60, 16'000);
+  cluster.submit(1, 1000, 1, 1000);
+  cluster.submit(2, 2000, 1, 2000);
+  cluster.submit(3, 4, 1000, 1000);
+  cluster.fill();
+  CHECK(cluster.held(1) == 320);
+  CHECK(cluster.held(2) == 320);
+  CHECK(cluster.held(3) == 320);
+}
+
+TEST_CASE("a cycle waits for the next window of who has run out below its quota",
+          "[unit][allocator]") {
+  Short cluster(settings_of(GENERATE(Accounting::units, Accounting::time)));
+  cluster.tenant(1, 1);
+  cluster.tenant(2, 3);
+  cluster.nodes(100, 16'000);
+  cluster.submit(1, 2, 2000, 1000);
+  cluster.submit(2, 3000, 1, 1000);
+  cluster.show(1);
+  cluster.show(2);
+  REQUIRE(cluster.run().contains(2));
+  CHECK(cluster.held(2) == kShown);
+  CHECK(cluster.held(1) <= 400);
+  // Neither a window of another's nor a heartbeat is what it waits for.
+  cluster.show(1);
+  cluster.cycle.beat(NodeId{100});
+  CHECK_FALSE(cluster.cycle.is_due());
+  CHECK(cluster.run().empty());
+  SECTION("the next window") {
+    cluster.show(2);
+    CHECK(cluster.cycle.is_due());
+    CHECK(cluster.run().contains(2));
+    CHECK(cluster.held(2) == 2 * kShown);
+  }
+  SECTION("what it had more is cancelled") {
+    cluster.queues[2].clear();
+    cluster.show(2);
+    CHECK(cluster.fill() > 0);
+    CHECK(cluster.held(1) == 1600 - kShown);
+  }
+}
+
+TEST_CASE("who has its quota is not waited for when its window has run out", "[unit][allocator]") {
+  Short cluster(settings_of(GENERATE(Accounting::units, Accounting::time)));
+  cluster.tenant(1, 1);
+  cluster.tenant(2, 3, kShown * 1000);
+  cluster.nodes(100, 16'000);
+  cluster.submit(1, 2, 2000, 1000);
+  cluster.submit(2, 3000, 1, 1000);
+  cluster.show(1);
+  cluster.show(2);
+  cluster.run();
+  CHECK(cluster.held(2) == kShown);
+  CHECK(cluster.held(1) == 1600 - kShown);
+}
+
+}  // namespace
+}  // namespace fairwater::test
