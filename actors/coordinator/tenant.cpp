@@ -30,6 +30,11 @@ namespace {
 /// it must not wait for ever.
 constexpr auto kOwnNodeFirst = std::chrono::seconds(5);
 
+/// A window shows twice as many as were granted since the last one, up to so many times what it
+/// shows by itself: where much room is free, or tasks are short, fewer windows run out
+/// (policy/allocator/run_out.hpp).
+constexpr std::uint32_t kMostWindows = 16;
+
 void send_window(TenantSelf self) {
   auto& state = self->state;
   state.refresh_due = false;
@@ -37,8 +42,13 @@ void send_window(TenantSelf self) {
   const auto& settings = state.context->settings;
   std::optional<WallTime> now;
   if (state.context->measure.accounting == Accounting::time) now = state.context->wall_clock();
-  self->send(state.coordinator, state.jobs.window(settings.window_ranges, settings.window_tasks,
-                                                  state.seen_deal, now));
+  const std::uint32_t granted = std::exchange(state.granted_since_window, 0);
+  const auto shown = [&](std::uint32_t least) {
+    return std::clamp(2 * granted, least, kMostWindows * least);
+  };
+  self->send(state.coordinator,
+             state.jobs.window(shown(settings.window_ranges), shown(settings.window_tasks),
+                               state.seen_deal, now));
 }
 
 void answer_waiters(TenantActorState& state, JobId job) {
@@ -127,6 +137,7 @@ caf::result<Done> cancel(TenantSelf self, const Cancel& request) {
 void take_grants(TenantSelf self, const Granted& granted) {
   auto& state = self->state;
   state.seen_deal = std::max(state.seen_deal, granted.deal);
+  state.granted_since_window += static_cast<std::uint32_t>(granted.grants.size());
   std::map<NodeId, std::pair<NodeActor, LaunchTasks>> by_node;
   std::vector<RunningTask> stops;
   std::map<JobId, LaunchOrder> gangs;  ///< what orders say of them

@@ -72,7 +72,8 @@ struct TenantActorState {
   std::map<JobId, std::map<std::uint64_t, WaitPromise>> waiters;  ///< by job and number
   std::uint64_t last_waiter = 0;
   std::uint64_t seen_deal = 0;
-  std::uint32_t submitting = 0;  ///< submissions that are being made durable
+  std::uint32_t granted_since_window = 0;  ///< tasks
+  std::uint32_t submitting = 0;            ///< submissions that are being made durable
   std::size_t submitting_bytes = 0;
   std::map<std::string, SubmissionUnderWay> requested;  ///< by request id
   std::set<JobId> winding_down;                         ///< that is being made durable
