@@ -262,7 +262,8 @@ std::vector<pid_t> descendants(pid_t root) {
 
 void kill_descendants(pid_t root) {
   // A process can fork between the listing and the kill: again until a listing is empty.
-  for (int round = 0; round < 100; ++round) {
+  const auto deadline = Clock::now() + Duration(10'000);
+  while (Clock::now() < deadline) {
     const auto victims = descendants(root == 0 ? getpid() : root);
     if (victims.empty()) return;
     for (const pid_t victim : victims) kill(victim, SIGKILL);

@@ -57,7 +57,7 @@ struct Completed {
 };
 /// Runs a command to its end. Throws when it runs longer than `limit` (and kills it).
 Completed run(const CommandOptions& options, std::string_view input = {},
-              Duration limit = Duration(60'000));
+              Duration limit = Duration(180'000));
 
 /// Makes this process the parent of every orphan below it, so that `kill_descendants` finds them
 /// all.

@@ -72,7 +72,7 @@ class Cluster {
   int stop_coordinator(int signal = SIGKILL);
   void start_agent(const std::string& name);
   int stop_agent(const std::string& name, int signal = SIGKILL);
-  void wait_for_nodes(std::size_t count, Duration limit = Duration(20'000));
+  void wait_for_nodes(std::size_t count, Duration limit = Duration(60'000));
 
   [[nodiscard]] ChildProcess& coordinator();
   [[nodiscard]] ChildProcess& agent(const std::string& name);

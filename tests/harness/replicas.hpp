@@ -74,17 +74,17 @@ class Replicas {
   /// The member that leads etcd; empty when none does.
   [[nodiscard]] std::string etcd_leader() const;
   /// Has this member lead etcd, and returns once it does.
-  void lead_etcd(const std::string& name, Duration limit = Duration(20'000)) const;
+  void lead_etcd(const std::string& name, Duration limit = Duration(60'000)) const;
   /// Who leads and grants; empty when nobody does.
   [[nodiscard]] std::string leader() const;
   /// Returns its name once somebody leads that is not `other`.
   [[nodiscard]] std::string wait_for_leader(const std::string& other = {},
-                                            Duration limit = Duration(20'000)) const;
+                                            Duration limit = Duration(60'000)) const;
   /// Returns once all members of etcd that run follow one leader and hold about what it holds: one
   /// that was cut off comes back seconds after its machine.
-  void wait_for_etcd(Duration limit = Duration(20'000)) const;
+  void wait_for_etcd(Duration limit = Duration(60'000)) const;
   /// Returns once all coordinators lack at most so many records.
-  void wait_for_all(std::uint64_t most_behind, Duration limit = Duration(20'000)) const;
+  void wait_for_all(std::uint64_t most_behind, Duration limit = Duration(60'000)) const;
 
  private:
   /// Null when it does not answer.

@@ -8,7 +8,7 @@ namespace fairwater::scenario {
 TEST_CASE("the story of ./dev run keeps its promises", "[scenario][story][long]") {
   CommandOptions options;
   options.command = {(harness::programs_directory() / "fairwater_story").string()};
-  const Completed told = harness::run(options, {}, Duration(180'000));
+  const Completed told = harness::run(options, {}, Duration(600'000));
   INFO(told.output << told.errors);
   CHECK(told.status == 0);
   CHECK(told.output.find("NOT KEPT") == std::string::npos);
