@@ -59,7 +59,7 @@ void wait_until_told(const Cluster& cluster) {
 }
 
 void wait_until_granting(const Cluster& cluster) {
-  harness::wait_until("the ledger is trusted", Duration(30'000),
+  harness::wait_until("the ledger is trusted", Duration(60'000),
                       [&] { return cluster.ask({"status"})["cluster"]["granting"] == true; });
 }
 
@@ -76,7 +76,7 @@ TEST_CASE("a cluster that lost its ledger goes on from a backup that was made at
           "[scenario]") {
   Cluster cluster({.agents = {{"node1"}, {"node2"}},
                    .tenants = tenants({{"steady", 1}}),
-                   .lease = "8s",
+                   .lease = "15s",
                    .grace = "4s"});
   const WorkLog log(cluster.directory() / "work");
   cluster.start();
@@ -84,10 +84,12 @@ TEST_CASE("a cluster that lost its ledger goes on from a backup that was made at
   std::ofstream(life) << "first\n";
   const std::string says_its_life = "cat " + life.string();
   const auto runs_through = cluster.submit(job_file("steady", 1, log.command_line("sleep 45")));
+  const fs::path gate = cluster.directory() / "gate";
+  const auto awaited = cluster.submit(job_file(
+      "steady", 1, log.command_line("until [ -e " + gate.string() + " ]; do sleep 0.1; done")));
   const auto waits = cluster.submit(job_file(
       "steady", 1,
-      fmt::format("after: [{}]\n",
-                  cluster.submit(job_file("steady", 1, log.command_line("sleep 6")))) +
+      fmt::format("after: [{}]\n", awaited) +
           log.command_line(says_its_life + "; grep -q second " + life.string() + " || sleep 600")));
   harness::wait_until("it runs", Duration(10'000),
                       [&] { return state_of(cluster, runs_through) == "running"; });
@@ -97,6 +99,7 @@ TEST_CASE("a cluster that lost its ledger goes on from a backup that was made at
   Load load(cluster, job_file("steady", 1, log.command_line("sleep 0.1")));
   std::this_thread::sleep_for(Duration(1'000));  // of work
   const json made = cluster.ask({"ledger", "backup", backup})["backup"];
+  std::ofstream(gate) << "open";
   std::this_thread::sleep_for(Duration(1'000));
   const auto accepted = load.stop();
   CHECK(made["directory"] == backup);

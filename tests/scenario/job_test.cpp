@@ -91,15 +91,18 @@ TEST_CASE("standard output and error are captured apart, bounded, and readable w
           "[scenario]") {
   Cluster cluster(one_node());
   cluster.start();
-  const auto id =
-      cluster.submit(job_file("steady", 1,
-                              shell("echo to output; echo to errors >&2; yes 0123456789 | head -c "
-                                    "5000000; echo last words >&2; sleep 3")));
+  const auto gate = cluster.directory() / "gate";
+  const auto id = cluster.submit(
+      job_file("steady", 1,
+               shell("echo to output; echo to errors >&2; yes 0123456789 | head -c 5000000; "
+                     "echo last words >&2; until [ -e " +
+                     gate.string() + " ]; do sleep 0.1; done")));
   const std::string job = std::to_string(id);
   harness::wait_until("its first line can be read", Duration(10'000), [&] {
     return cluster.fairwater({"job", "logs", job}).output.starts_with("to output\n");
   });
   CHECK(cluster.job(id)["state"] == "running");
+  std::ofstream(gate) << "open";
   CHECK(cluster.wait({id}) == 0);
   const std::string output = cluster.fairwater({"job", "logs", job}).output;
   const std::string errors = cluster.fairwater({"job", "logs", job, "--stderr"}).output;
@@ -147,7 +150,7 @@ TEST_CASE("a task over its memory limit is killed and says so, its neighbour is 
   Cluster cluster(one_node());
   cluster.start();
   // bash holds the whole text in memory
-  const std::string hungry = shell("x=$(head -c 400000000 /dev/zero | tr '\\0' x); echo ${#x}");
+  const std::string hungry = shell("x=$(head -c 100000000 /dev/zero | tr '\\0' x); echo ${#x}");
   const auto over = cluster.submit("tenant: steady\nresources: {cpu: 1, memory: 64MiB}\n" + hungry);
   const auto within =
       cluster.submit("tenant: steady\nresources: {cpu: 1, memory: 1900MiB}\n" + hungry);
@@ -163,7 +166,7 @@ TEST_CASE("a task over its time limit is stopped; retries run it again", "[scena
   const WorkLog log(cluster.directory() / "work");
   cluster.start();
   const auto id = cluster.submit(job_file("steady", 1, log.command_line("exec sleep 30")) +
-                                 "time_limit: 500ms\nretries: 1\n");
+                                 "time_limit: 2s\nretries: 1\n");
   CHECK(cluster.wait({id}) != 0);
   const json task = cluster.job(id)["task_list"][0];
   CHECK(task["last_result"]["reason"] == "time_limit");
@@ -239,7 +242,11 @@ TEST_CASE("who follows ends when nobody reads on", "[scenario]") {
          .environment = {{"FAIRWATER_ADDRESS", cluster.address()},
                          {"FAIRWATER_TOKEN", cluster.operator_token()}}});
     CHECK_FALSE(shell.read_line(Duration(30'000)).empty());
-    CHECK(cluster.wait({cluster.submit(job_file("steady", 1, "command: [\"true\"]\n"))}) == 0);
+    // What comes while `head` ends still finds its reader.
+    harness::wait_until("it has ended", Duration(30'000), [&] {
+      CHECK(cluster.wait({cluster.submit(job_file("steady", 1, "command: [\"true\"]\n"))}) == 0);
+      return !shell.running();
+    });
     CHECK(shell.wait(Duration(30'000)) == 1);
   }
 }

@@ -133,7 +133,7 @@ TEST_CASE("usage is what the journal's attempts held, through failures and crash
           "[scenario][crash][usage]") {
   Cluster cluster({.agents = {{"node1", "cpu: 3, memory: 4GiB"}, {"node2", "cpu: 3, memory: 4GiB"}},
                    .tenants = tenants({{"physics", 1}, {"biology", 1}}),
-                   .lease = "4s"});
+                   .lease = "12s"});
   cluster.start();
   const std::string ada =
       cluster.ask({"token", "create", "--tenant", "physics", "--user", "ada"})["token"];
@@ -156,11 +156,14 @@ TEST_CASE("usage is what the journal's attempts held, through failures and crash
   REQUIRE(cluster.fairwater({"job", "cancel", std::to_string(stopped)}).status == 0);
 
   // Its agent is gone for longer than the lease: the tasks on that node are lost.
-  const std::uint64_t moved =
-      cluster.submit(job_file("biology", 6, "command: [sh, -c, 'sleep 1']"));
+  const auto gate = cluster.directory() / "gate";
+  const std::uint64_t moved = cluster.submit(job_file(
+      "biology", 6,
+      fmt::format("command: [sh, -c, 'until [ -e {} ]; do sleep 0.1; done']", gate.string())));
   harness::wait_until("all run", Duration(20'000),
                       [&] { return cluster.job(moved)["tasks"]["running"] == 6; });
   cluster.stop_agent("node2", SIGKILL);
+  std::ofstream(gate) << "open";
   CHECK(cluster.wait({moved}) == 0);
   check_usage(cluster);
   const json total = usage_by(cluster, "total")[0];
