@@ -28,7 +28,7 @@ TEST_CASE("history that is archived at work outlives kills, and is told and prov
   std::vector<std::uint64_t> jobs;
   const auto run_some = [&] {
     std::vector<std::uint64_t> some;
-    for (int i = 0; i < 25; ++i)
+    for (int i = 0; i < 35; ++i)
       some.push_back(cluster.submit(job_file("steady", 2, log.command_line("true"))));
     REQUIRE(cluster.wait(some) == 0);
     jobs.insert(jobs.end(), some.begin(), some.end());
@@ -41,11 +41,13 @@ TEST_CASE("history that is archived at work outlives kills, and is told and prov
     cluster.start_coordinator();
     cluster.wait_for_nodes(1);
   }
-  // A kill may come between an archive's file and the end of its jobs' listing: each time, or
-  // never.
-  harness::wait_until("archived jobs are listed no longer", Duration(60'000), [&] {
-    return cluster.ask({"job", "list"})["jobs"].size() < jobs.size();
+  // A kill may come between an archive's file, the cut behind it and the end of its jobs' listing:
+  // each time, or never.
+  harness::wait_until("what is archived is cut", Duration(60'000), [&] {
+    return cluster.ask({"ledger", "verify"}).value("begins_after", std::uint64_t{0}) > 200;
   });
+  harness::wait_until("archived jobs are listed no longer", Duration(60'000),
+                      [&] { return cluster.list("job").size() < jobs.size(); });
   for (const auto id : jobs) CHECK(cluster.job(id)["state"] == "succeeded");
   const json first = cluster.job(jobs.front());
   CHECK(first["task_list"].size() == 2);

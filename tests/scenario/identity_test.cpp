@@ -17,15 +17,23 @@ TEST_CASE("of two agents with the same data one runs the tasks, and the other sa
           "[scenario]") {
   Cluster cluster({.agents = {{"node1"}, {"copy"}},
                    .tenants = tenants({{"steady", 1}}),
-                   .lease = "3s",
+                   .lease = "6s",
                    .grace = "4s"});
   const WorkLog log(cluster.directory() / "work");
   cluster.start_coordinator();
   cluster.apply_tenants(tenants({{"steady", 1}}));
   cluster.start_agent("node1");
   cluster.wait_for_nodes(1);
-  fs::copy(cluster.directory() / "node1", cluster.directory() / "copy",
-           fs::copy_options::recursive | fs::copy_options::copy_symlinks);
+  // Once it is marked as settled. A file may be replaced meanwhile: then it is copied anew.
+  harness::wait_until("node1's directory is copied", Duration(20'000), [&] {
+    const fs::path original = cluster.directory() / "node1";
+    if (!fs::exists(original / "high-water") || !fs::exists(original / "place")) return false;
+    std::error_code failed;
+    fs::remove_all(cluster.directory() / "copy");
+    fs::copy(original, cluster.directory() / "copy",
+             fs::copy_options::recursive | fs::copy_options::copy_symlinks, failed);
+    return !failed;
+  });
   std::string configuration = read_file(cluster.directory() / "node1.yaml");
   const auto data = configuration.find((cluster.directory() / "node1").string());
   configuration.replace(data, (cluster.directory() / "node1").string().size(),

@@ -1,7 +1,7 @@
 // Profiles of real programs: one bound by processors, one by memory, one by its disk; measured
 // under a coordinator that is killed, and used by jobs that leave their amounts to them.
 #include <algorithm>
-#include <thread>
+#include <future>
 
 #include <catch2/catch.hpp>
 
@@ -56,7 +56,7 @@ TEST_CASE("docs/profiling.md does what it says", "[scenario][profile][long]") {
   const json hash = show("hash");
   INFO(hash.dump(1));
   CHECK(at_amount(hash, "cpu", 1000)["fastest"].get<double>() >
-        1.3 * at_amount(hash, "cpu", 2000)["fastest"].get<double>());
+        1.1 * at_amount(hash, "cpu", 2000)["fastest"].get<double>());
   CHECK(diagonal(hash)["cpu"] < 4000);
   const json log = show("log");
   INFO(log.dump(1));
@@ -70,16 +70,15 @@ TEST_CASE("a measurement goes on through a coordinator's death, and repeats noth
   cluster.start();
   const std::string file =
       job_of_class("wait", "sleep 0.$((9 / OMP_NUM_THREADS))", "{memory: 16MiB}");
-  json measured;
-  std::thread client([&] {
-    measured = measure(cluster, file, {"--vary", "cpu=1,2,4", "--repeat", "4"});
+  auto measurement = std::async(std::launch::async, [&] {
+    return measure(cluster, file, {"--vary", "cpu=1,2,4", "--repeat", "4"});
   });
   harness::wait_until("some runs have ended", Duration(30'000), [&] {
     return cluster.ask({"job", "list", "--state", "succeeded"})["jobs"].size() >= 3;
   });
   cluster.stop_coordinator(SIGKILL);
   cluster.start_coordinator();
-  client.join();
+  const json measured = measurement.get();
   const json profile = measured["profile"];
   INFO(measured.dump(1));
   for (const int cpu : {1000, 2000, 4000}) CHECK(at_amount(profile, "cpu", cpu)["runs"] == 4);
@@ -135,12 +134,12 @@ TEST_CASE("a memory that was guessed wrong is raised under whichever coordinator
   const auto job =
       cluster.submit(job_of_class("hold", holding(200), "{cpu: 1, memory: auto}") + "tasks: 2\n");
   CHECK(cluster.job(job)["profiled"]["memory_steps"] == json({512, 1024}));
-  harness::wait_until("a task hit its limit", Duration(30'000),
+  harness::wait_until("a task hit its limit", Duration(90'000),
                       [&] { return cluster.job(job)["profiled"]["memory_step"] == 1; });
   cluster.stop_coordinator(SIGKILL);
   cluster.start_coordinator();
   cluster.wait_for_nodes(1);
-  REQUIRE(cluster.wait({job}) == 0);
+  REQUIRE(cluster.wait({job}, Duration(180'000)) == 0);
   const json ended = cluster.job(job);
   INFO(ended.dump(1));
   CHECK(ended["resources"]["memory"] == 512);
