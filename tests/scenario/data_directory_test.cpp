@@ -205,7 +205,7 @@ TEST_CASE("tasks run on through a full disk of the coordinator, for longer than 
   const SmallDisk disk("96m");
   Cluster cluster({.agents = {{"node1"}},
                    .tenants = tenants({{"steady", 1}}),
-                   .lease = "2s",
+                   .lease = "4s",
                    .data = disk / "data"});
   const WorkLog log(cluster.directory() / "work");
   cluster.start();
@@ -213,7 +213,7 @@ TEST_CASE("tasks run on through a full disk of the coordinator, for longer than 
   const auto long_one = cluster.submit(job_file("steady", 1, log.command_line("sleep 9")));
   harness::wait_until("both run", Duration(10'000), [&] { return log.runs().size() == 2; });
   disk.fill();
-  // Three leases, in which the first one's end cannot be kept.
+  // A lease and a half, in which the first one's end cannot be kept.
   std::this_thread::sleep_for(Duration(6'000));
   CHECK(cluster.node("node1")["state"] == "up");
   disk.make_room();

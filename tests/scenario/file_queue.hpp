@@ -6,15 +6,17 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <utility>
 
 #include "tests/scenario/support.hpp"
 
 namespace fairwater::scenario {
 
-/// A queue of so many files, each a tenth of a second's work.
+/// A queue of so many files, each so many seconds' work.
 class FileQueue {
  public:
-  FileQueue(const Cluster& cluster, int files) : directory_(cluster.directory() / "queue") {
+  FileQueue(const Cluster& cluster, int files, std::string work = "0.1")
+      : directory_(cluster.directory() / "queue"), work_(std::move(work)) {
     for (const char* part : {"todo", "busy", "done"})
       std::filesystem::create_directories(directory_ / part);
     for (int i = 0; i < files; ++i) std::ofstream(directory_ / "todo" / std::to_string(i)) << i;
@@ -29,7 +31,8 @@ class FileQueue {
                                "trap 'give_back; exit 143' TERM\ngive_back\n"
                                "while file=$(ls todo | shuf -n 1) && [ -n \"$file\" ]; do\n"
                                "  mv todo/$file busy/$me.$file 2>/dev/null || continue\n"
-                               "  sleep 0.1 & wait $!\n  mv busy/$me.$file done/$file\ndone\n";
+                               "  sleep " +
+                               work_ + " & wait $!\n  mv busy/$me.$file done/$file\ndone\n";
     return fmt::format(
         "tenant: {}\ntasks: {{min: {}, max: {}}}\ngrace: 2s\nresources: {{cpu: 1, memory: "
         "64MiB}}\ncommand: {}\n",
@@ -42,6 +45,7 @@ class FileQueue {
 
  private:
   std::filesystem::path directory_;
+  std::string work_;
 };
 
 }  // namespace fairwater::scenario

@@ -16,7 +16,7 @@ namespace {
 
 ClusterSetup nodes_of_two(int nodes) {
   ClusterSetup setup{
-      .agents = {}, .tenants = tenants({{"web", 1}}), .lease = "2s", .heartbeat_interval = "200ms"};
+      .agents = {}, .tenants = tenants({{"web", 1}}), .lease = "5s", .heartbeat_interval = "200ms"};
   for (int node = 1; node <= nodes; ++node)
     setup.agents.push_back({fmt::format("node{}", node), "cpu: 2, memory: 1GiB"});
   return setup;

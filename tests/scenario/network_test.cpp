@@ -23,13 +23,13 @@ TEST_CASE(
   Cluster cluster({.agents = {{"node-a", "cpu: 2, memory: 1GiB", Network::name("a")},
                               {"node-b", "cpu: 2, memory: 1GiB", Network::name("b")}},
                    .tenants = tenants({{"steady", 1}}),
-                   .lease = "2s",
+                   .lease = "4s",
                    .heartbeat_interval = "200ms",
                    .host = "10.77.0.1",
                    .network_namespace = Network::name("c")});
   const WorkLog log(cluster.directory() / "work");
   cluster.start();
-  const auto id = cluster.submit(job_file("steady", 12, log.command_line("sleep 3")));
+  const auto id = cluster.submit(job_file("steady", 12, log.command_line("sleep 8")));
   harness::wait_until("both nodes are full", Duration(10'000),
                       [&] { return log.runs().size() == 4; });
 
@@ -38,7 +38,7 @@ TEST_CASE(
                       [&] { return cluster.node("node-a")["state"] == "down"; });
   network.join("a");
   cluster.wait_for_nodes(2, Duration(30'000));
-  CHECK(cluster.wait({id}) == 0);
+  CHECK(cluster.wait({id}, Duration(120'000)) == 0);
 
   // Two tasks were cut off and ran again; of every task exactly one run came to its end.
   std::map<std::uint32_t, int> completed;
@@ -60,7 +60,7 @@ TEST_CASE("a cable out for less than the lease costs nothing", "[scenario]") {
   const Network network({"c", "a"});
   Cluster cluster({.agents = {{"node-a", "cpu: 2, memory: 1GiB", Network::name("a")}},
                    .tenants = tenants({{"steady", 1}}),
-                   .lease = "8s",
+                   .lease = "20s",
                    .heartbeat_interval = "200ms",
                    .host = "10.77.0.1",
                    .network_namespace = Network::name("c")});

@@ -72,7 +72,7 @@ TEST_CASE("two users of a tenant hold as much at every moment while both wait",
   for (const auto& [user, token] : {std::pair{"ada", ada}, std::pair{"bob", bob}}) {
     const auto submitted = cluster.fairwater(
         {"job", "submit", "-", "--quiet"},
-        job_file("physics", 40, "command: [sh, -c, \"sleep 0.$((RANDOM % 5 + 1))\"]"), token);
+        job_file("physics", 60, "command: [bash, -c, \"sleep 0.$((RANDOM % 5 + 1))\"]"), token);
     REQUIRE(submitted.status == 0);
     jobs[user] = std::stoull(submitted.output);
   }
@@ -89,7 +89,7 @@ TEST_CASE("two users of a tenant hold as much at every moment while both wait",
   harness::wait_until("some of both have ended", Duration(30'000),
                       [&] { return ended("ada") >= 10 && ended("bob") >= 10; });
   const auto why =
-      cluster.fairwater({"job", "explain", std::to_string(jobs["bob"]), "--task", "39"}, {}, bob);
+      cluster.fairwater({"job", "explain", std::to_string(jobs["bob"]), "--task", "59"}, {}, bob);
   CHECK_THAT(why.output, Catch::Contains("the tenant's users take turns, 2 wait; next: user"));
   cluster.stop_coordinator(SIGKILL);
   cluster.start_coordinator();
