@@ -86,7 +86,7 @@ void replicated_tasks(const Sizes& sizes) {
   const auto client = value_of(Client::connect(cluster.address(), cluster.operator_token()));
   join_agent(cluster, *client);
   run_true("scale_replicated/3", sizes, cluster, *client,
-           replicas.coordinator(replicas.leader()).pid());
+           replicas.coordinator(replicas.wait_for_leader()).pid());
 }
 
 }  // namespace fairwater::load

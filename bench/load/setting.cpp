@@ -47,7 +47,7 @@ harness::ClusterSetup setup_of(const Sizes& sizes, std::uint32_t tenants,
   setup.heartbeat_interval = "1s";
   setup.accounting = sizes.accounting;
   if (replicas == nullptr) return setup;
-  setup.data = replicas->data(replicas->leader());
+  setup.data = replicas->data(replicas->wait_for_leader());
   setup.addresses = replicas->addresses();
   return setup;
 }
@@ -73,7 +73,7 @@ bool has_etcd_for(const char* row) {
 
 Setting::Setting(const Sizes& sizes, std::uint32_t tenant_count, Coordinators coordinators)
     : replicas_(coordinators == Coordinators::three ? start_replicas(sizes) : nullptr),
-      leader_(replicas_ ? replicas_->leader() : ""),
+      leader_(replicas_ ? replicas_->wait_for_leader() : ""),
       cluster_(setup_of(sizes, tenant_count, replicas_.get())) {
   if (!replicas_) cluster_.start_coordinator();
   client_ = value_of(Client::connect(address(), operator_token()));

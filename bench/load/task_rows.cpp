@@ -100,8 +100,8 @@ void full_cluster(const Sizes& sizes) {
   setting.wait_for("every node has ended a task",
                    [&](const FleetSeen& seen) { return seen.ends >= 2ULL * sizes.nodes; });
   fleet.take_samples();
-  const auto before = fleet.seen();
   const Watch watch(fmt::format("scale_full/{}", sizes.nodes), setting.coordinator());
+  const auto before = fleet.seen();
   std::this_thread::sleep_for(std::chrono::duration<double>(sizes.seconds));  // under measure
   const auto seen = fleet.seen();
   const double took = watch.seconds();
