@@ -206,10 +206,16 @@ class ClusterWithHistory {
 };
 
 struct Latencies {
-  double login_ms = 0;  ///< the longest
-  double show_ms = 0;
-  double scan_ms = 0;  ///< the shortest
+  std::vector<double> login_ms;
+  std::vector<double> show_ms;
+  std::vector<double> scan_ms;
 };
+
+double median(std::vector<double> of) {
+  REQUIRE_FALSE(of.empty());
+  std::sort(of.begin(), of.end());
+  return of[of.size() / 2];
+}
 
 /// Logs in again and again while four others list what is nowhere in that many jobs.
 Latencies latencies_beside_scans(std::uint64_t jobs) {
@@ -218,19 +224,19 @@ Latencies latencies_beside_scans(std::uint64_t jobs) {
   const ListJobs scan{caller, {"", JobState::failed, 1000, {}}};
   std::atomic<bool> over = false;
   std::mutex mutex;
-  Latencies result{0, 0, 1e9};
+  Latencies result;
   std::vector<std::thread> scans;
   for (int i = 0; i < 4; ++i)
     scans.emplace_back([&] {
       while (!over) {
         const double took = cluster.ask_ms<JobList>(scan);
         const std::lock_guard lock(mutex);
-        result.scan_ms = std::min(result.scan_ms, took);
+        result.scan_ms.push_back(took);
       }
     });
   for (int i = 0; i < 20; ++i) {
-    result.login_ms = std::max(result.login_ms, cluster.ask_ms<Caller>(Login{token_hash()}));
-    result.show_ms = std::max(result.show_ms, cluster.ask_ms<JobDetail>(ShowJob{caller, JobId{1}}));
+    result.login_ms.push_back(cluster.ask_ms<Caller>(Login{token_hash()}));
+    result.show_ms.push_back(cluster.ask_ms<JobDetail>(ShowJob{caller, JobId{1}}));
   }
   over = true;
   for (auto& thread : scans) thread.join();
@@ -240,14 +246,19 @@ Latencies latencies_beside_scans(std::uint64_t jobs) {
 
 TEST_CASE("logins and look-ups do not wait behind listings", "[actor]") {
   const auto took = latencies_beside_scans(5'000);
-  CHECK(took.login_ms < took.scan_ms);
-  CHECK(took.show_ms < took.scan_ms);
+  // Of one call each a busy machine may make anything.
+  CHECK(median(took.login_ms) < median(took.scan_ms));
+  CHECK(median(took.show_ms) < median(took.scan_ms));
 }
 
 TEST_CASE("how long a login takes beside four listings of 60,000 jobs", "[.figure]") {
   const auto took = latencies_beside_scans(60'000);
-  WARN("login " << took.login_ms << " ms at most, job show " << took.show_ms
-                << " ms at most, a listing " << took.scan_ms << " ms at least");
+  const auto longest = [](const std::vector<double>& of) {
+    return *std::max_element(of.begin(), of.end());
+  };
+  WARN("login " << longest(took.login_ms) << " ms at most, job show " << longest(took.show_ms)
+                << " ms at most, a listing "
+                << *std::min_element(took.scan_ms.begin(), took.scan_ms.end()) << " ms at least");
 }
 
 }  // namespace

@@ -128,9 +128,15 @@ TEST_CASE("an agent leaves a leader that does not answer for another", "[gateway
   leave_unanswered(first);
   (void)next.seen->registrations.take();
   CHECK(agent.seen->downs.take());
-  const LinkUp second = agent.seen->ups.take();
+  LinkUp up = agent.seen->ups.take();
   CHECK(silent.seen->ended_links.take() == caf::exit_reason::user_shutdown);
-  REQUIRE(agent.report(second, sample_report()));
+  // One that answers late is left as well.
+  bool is_answered = false;
+  for (int i = 0; i < 10 && !is_answered; ++i) {
+    if (i > 0) up = agent.seen->ups.take();
+    is_answered = agent.report(up, sample_report()).engaged();
+  }
+  CHECK(is_answered);
 }
 
 TEST_CASE("an agent stays with a slow leader while others name it", "[gateway]") {

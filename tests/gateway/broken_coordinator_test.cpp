@@ -112,10 +112,10 @@ TEST_CASE("an agent whose sessions all break off comes back ever later", "[gatew
   FakeAgent agent(coordinator.address());
   agent.options.reconnect_max_ms = 100'000;
   agent.start();
-  std::size_t registrations = 0;
+  coordinator.registrations.take();
+  std::size_t registrations = 1;
   while (registrations < 40 &&
          coordinator.registrations.take_within(std::chrono::milliseconds(300)))
     ++registrations;
-  CHECK(registrations >= 1);
   CHECK(registrations < 40);
 }

@@ -12,7 +12,7 @@
 namespace fairwater::test {
 
 /// Far longer than anything here takes; only a failing test waits for it.
-inline constexpr std::chrono::seconds kPatience{20};
+inline constexpr std::chrono::seconds kPatience{60};
 
 template <class Value>
 class Channel {

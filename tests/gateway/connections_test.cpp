@@ -62,7 +62,7 @@ void check_place_is_given_again(FakeCoordinator& coordinator) {
 
 TEST_CASE("a connection that does not log in in time is closed", "[gateway][hostile]") {
   ServerOptions options;
-  options.login_timeout_ms = 200;
+  options.login_timeout_ms = 3000;
   FakeCoordinator coordinator(options);
   const auto client = coordinator.client(kTenantToken);
   const RawPeer silent(coordinator.address());

@@ -276,7 +276,7 @@ FakeCoordinator::~FakeCoordinator() {
 }
 
 std::unique_ptr<Client> FakeCoordinator::client(const std::string& token) const {
-  auto client = Client::connect(address(), token);
+  auto client = Client::connect(address(), token, 60'000);
   if (!client) FAIL(details(client.error()).message);
   return std::move(*client);
 }

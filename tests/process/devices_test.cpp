@@ -3,10 +3,12 @@
 
 #include <array>
 #include <fstream>
+#include <poll.h>
 #include <random>
 #include <set>
 #include <signal.h>
 
+#include "process/process_identity.hpp"
 #include "task_host_fixture.hpp"
 
 using namespace fairwater;
@@ -252,9 +254,12 @@ TEST_CASE("A device is nobody else's until its task is over", "[process][devices
   SECTION("also when its supervisor was killed and the agent was away") {
     REQUIRE(eventually([&] { return fixture.output(first.task) == "gpu0\n"; }));
     const AttemptFile file(fixture.directory(), first.task);
-    const pid_t supervisor = file.read()->started->supervisor.pid;
+    const ProcessIdentity supervisor = file.read()->started->supervisor;
+    const FileDescriptor watched = open_process(supervisor);
     fixture.close();
-    ::kill(supervisor, SIGKILL);
+    ::kill(supervisor.pid, SIGKILL);
+    pollfd ended{watched.get(), POLLIN, 0};
+    REQUIRE(::poll(&ended, 1, 10'000) == 1);  // a signal takes its time on a busy machine
     fixture.reopen();
     REQUIRE(fixture.host().scan());
     const auto after = taking(fixture.shell(print), 2);

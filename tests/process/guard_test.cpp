@@ -63,7 +63,7 @@ TEST_CASE("A command dies with its supervisor, and the rest of the task with the
   const LimitMethod method = GENERATE(from_range(methods_here()));
   CAPTURE(to_string(method));
   GuardFixture fixture(method);
-  const std::int64_t deadline = boottime_ms() + 1500;
+  const std::int64_t deadline = boottime_ms() + 3000;
   fixture.host().extend_lease({deadline});
   // Only who has left the session says `up`: while it becomes another program it has no arguments
   // to be found by.
@@ -86,7 +86,7 @@ TEST_CASE("A stopped supervisor's task ends with the lease, and its supervisor w
   const LimitMethod method = GENERATE(from_range(methods_here()));
   CAPTURE(to_string(method));
   GuardFixture fixture(method);
-  fixture.host().extend_lease({boottime_ms() + 700});
+  fixture.host().extend_lease({boottime_ms() + 2500});
   const LaunchOrder order = fixture.shell(kStubborn);
   ::kill(fixture.start(order), SIGSTOP);
   CHECK(eventually([&] { return fixture.nothing_left(); }));
@@ -98,17 +98,17 @@ TEST_CASE("The guard ends no task before its own lease is over", "[process][guar
   CAPTURE(to_string(method));
   GuardFixture fixture(method);
   LaunchOrder own = fixture.shell(kStubborn);
-  own.lease_ms = 2500;
+  own.lease_ms = 5000;
   LaunchOrder ordinary = fixture.shell(kStubborn);
   const std::int64_t heard = boottime_ms();
-  fixture.host().extend_lease({heard + 700, heard, heard + 10'000});
+  fixture.host().extend_lease({heard + 2500, heard, heard + 10'000});
   for (const LaunchOrder* order : {&ordinary, &own}) ::kill(fixture.start(*order), SIGSTOP);
   CHECK(fixture.wait_for(ordinary.task).reason == EndReason::supervisor_lost);
-  CHECK(boottime_ms() >= heard + 700 + kGuardAfterMs);
+  CHECK(boottime_ms() >= heard + 2500 + kGuardAfterMs);
   CHECK_FALSE(fixture.nothing_left());
   CHECK(fixture.host().runs(own.task));
   CHECK(fixture.wait_for(own.task).reason == EndReason::supervisor_lost);
-  CHECK(boottime_ms() >= heard + 2500 + kGuardAfterMs);
+  CHECK(boottime_ms() >= heard + 5000 + kGuardAfterMs);
   CHECK(fixture.nothing_left());
 }
 
@@ -119,7 +119,7 @@ TEST_CASE("Who was frozen until after the lease is killed at once when thawed",
   GuardFixture fixture(method);
   LaunchOrder order = fixture.shell(kStubborn);
   order.grace_ms = 60'000;
-  const std::int64_t deadline = boottime_ms() + 700;
+  const std::int64_t deadline = boottime_ms() + 2500;
   fixture.host().extend_lease({deadline});
   const pid_t supervisor = fixture.start(order);
   auto frozen = processes_with_argument(fixture.marker());
@@ -137,9 +137,9 @@ TEST_CASE("Who was frozen until after the lease is killed at once when thawed",
 
 TEST_CASE("What ended well is no success once the lease is over", "[process][guard]") {
   GuardFixture fixture(LimitMethod::rlimit);
-  const std::int64_t deadline = boottime_ms() + 700;
+  const std::int64_t deadline = boottime_ms() + 2500;
   fixture.host().extend_lease({deadline});
-  const LaunchOrder order = fixture.shell("echo up; sleep 0.2");
+  const LaunchOrder order = fixture.shell("echo up; sleep 1");
   const pid_t supervisor = fixture.start(order);
   ::kill(supervisor, SIGSTOP);
   GuardFixture::wait_until(deadline + 100);

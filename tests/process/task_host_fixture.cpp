@@ -9,7 +9,7 @@
 namespace fairwater {
 
 bool eventually(const std::function<bool()>& condition) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (!condition()) {
     if (std::chrono::steady_clock::now() > end) return false;
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
@@ -62,7 +62,7 @@ TaskResult HostFixture::run(const LaunchOrder& order) {
 }
 
 TaskResult HostFixture::wait_for(const TaskKey& task) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   for (;;) {
     const auto found = std::ranges::find(results_, task, &TaskResult::task);
     if (found != results_.end()) {

@@ -368,7 +368,7 @@ TEST_CASE("restorer", "[.child]") {
 void kill_within(const std::string& test_case, const std::string& directory, int milliseconds,
                  std::mt19937_64& random) {
   ChildProcess child(test_case, directory);
-  REQUIRE_FALSE(child.read_some(10'000).empty());
+  REQUIRE_FALSE(child.read_some(60'000).empty());
   std::this_thread::sleep_for(
       std::chrono::microseconds(random() % (1000 * static_cast<std::uint64_t>(milliseconds))));
   child.kill();

@@ -38,7 +38,7 @@ std::uint64_t last_line_number(const std::string& told, std::uint64_t otherwise)
 std::uint64_t run_until_killed(const std::string& directory, std::uint64_t seed,
                                std::mt19937_64& random, std::uint64_t acknowledged) {
   ChildProcess child("crash writer", directory + " " + std::to_string(seed));
-  std::string told = child.read_some(10'000);  // it is writing
+  std::string told = child.read_some(60'000);  // it is writing
   REQUIRE_FALSE(told.empty());
   // The instant of the kill is what this test draws; nothing is awaited.
   std::this_thread::sleep_for(std::chrono::microseconds(random() % 30'000));

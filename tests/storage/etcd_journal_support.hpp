@@ -35,10 +35,13 @@ inline EtcdJournalOptions options_named(const std::string& name) {
 }
 
 template <class Condition>
-bool comes_true(Condition condition, std::chrono::milliseconds within = 5s) {
+bool comes_true(Condition condition, std::chrono::milliseconds within = 60s) {
   const auto until = std::chrono::steady_clock::now() + within;
-  while (!condition() && std::chrono::steady_clock::now() < until) std::this_thread::sleep_for(5ms);
-  return condition();
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() >= until) return false;
+    std::this_thread::sleep_for(5ms);
+  }
+  return true;
 }
 
 }  // namespace fairwater::test

@@ -25,8 +25,13 @@ using Catch::Matchers::Contains;
 
 /// What each of them shows, on whatever etcd `line` leads to.
 void check_journal(Etcd& line) {
-  EtcdJournal one(line, options_named("one"));
-  EtcdJournal two(line, options_named("two"));
+  const auto patient = [](const std::string& name) {
+    EtcdJournalOptions options = options_named(name);
+    options.try_ms = 10'000;  // a real one waits for its disk
+    return options;
+  };
+  EtcdJournal one(line, patient("one"));
+  EtcdJournal two(line, patient("two"));
   REQUIRE(comes_true([&] { return static_cast<bool>(two.look(8)); }));  // it listens
   CHECK_FALSE(must(two.look(8)).head);
   const auto start = head_at(4, 7, 7);
