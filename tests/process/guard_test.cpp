@@ -47,8 +47,8 @@ class GuardFixture : public HostFixture {
   }
   [[nodiscard]] bool nothing_left() const { return processes_with_argument(marker()).empty(); }
   static void wait_until(std::int64_t moment_ms) {
-    while (boottime_ms() < moment_ms)
-      ::poll(nullptr, 0, static_cast<int>(moment_ms - boottime_ms()));
+    for (auto now_ms = boottime_ms(); now_ms < moment_ms; now_ms = boottime_ms())
+      ::poll(nullptr, 0, static_cast<int>(moment_ms - now_ms));
   }
 };
 
