@@ -9,14 +9,10 @@ namespace fairwater::inline policy::inline allocator {
 
 bool has_more_to_come(AllocatorState& state, TenantState& tenant,
                       const AllocatorQuotas::WaterMarks& marks) {
-  using Standing = AllocatorQuotas::Standing;
   WaitingRange next;
   next.demand = tenant.unseen.back().demand;
-  const WindowRange entry = state.entry_of(std::move(next));
-  const Standing by_quota = state.quotas().standing(tenant, entry, marks);
-  const Standing standing =
-      state.counts_time() ? standing_in_time(state, tenant, entry, by_quota, marks) : by_quota;
-  return standing != Standing::at_quota;
+  return standing(state, tenant, state.entry_of(std::move(next)), marks) !=
+         AllocatorQuotas::Standing::at_quota;
 }
 
 bool awaits_window(AllocatorState& state) {

@@ -211,9 +211,7 @@ const AllocatorQuotas::WaterMarks& TaskFinder::marks() {
 }
 
 TaskFinder::Standing TaskFinder::standing(TenantState& tenant, const WindowRange& range) {
-  const Standing by_quota = state_.quotas().standing(tenant, range, marks());
-  return state_.counts_time() ? standing_in_time(state_, tenant, range, by_quota, marks())
-                              : by_quota;
+  return allocator::standing(state_, tenant, range, marks());
 }
 
 TaskFinder::Standing TaskFinder::standing(Claimant& claimant) {

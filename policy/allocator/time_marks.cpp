@@ -183,6 +183,12 @@ ExplainedMark explain_mark(AllocatorState& state, TenantState& tenant) {
   return explained;
 }
 
+Standing standing(AllocatorState& state, TenantState& tenant, const WindowRange& range,
+                  const AllocatorQuotas::WaterMarks& marks) {
+  const Standing by_quota = state.quotas().standing(tenant, range, marks);
+  return state.counts_time() ? standing_in_time(state, tenant, range, by_quota, marks) : by_quota;
+}
+
 Standing standing_in_time(AllocatorState& state, TenantState& tenant, const WindowRange& range,
                           Standing by_quota, const AllocatorQuotas::WaterMarks& marks) {
   if (tenant.net == 0 || (tenant.net > 0 && by_quota == Standing::within)) return by_quota;

@@ -45,7 +45,12 @@ struct TimeMark {
 /// The mark's arithmetic, where the ledger counts time. As time_mark.
 [[nodiscard]] ExplainedMark explain_mark(AllocatorState& state, TenantState& tenant);
 
-/// Where it would stand with a task of `range`, when its quota says `by_quota`.
+/// Where it would stand with a task of `range`, whatever the ledger counts.
+[[nodiscard]] AllocatorQuotas::Standing standing(AllocatorState& state, TenantState& tenant,
+                                                 const WindowRange& range,
+                                                 const AllocatorQuotas::WaterMarks& marks);
+
+/// The same where it counts time, when its quota says `by_quota`.
 [[nodiscard]] AllocatorQuotas::Standing standing_in_time(AllocatorState& state, TenantState& tenant,
                                                          const WindowRange& range,
                                                          AllocatorQuotas::Standing by_quota,
