@@ -37,9 +37,9 @@ struct ClusterSettings {
   std::int64_t grace_ms = 10'000;
   std::int64_t heartbeat_interval_ms = 1'000;
   std::int64_t heartbeats_per_second = 4'000;  ///< see HeartbeatPace
-  std::uint32_t window_tasks =
-      1'024;                         ///< tasks in a tenant's demand window, at least if it has them
-  std::uint32_t window_ranges = 64;  ///< the same of ranges of alike tasks
+  /// What a tenant's demand window shows, and more where much was granted since the last one.
+  std::uint32_t window_tasks = 1'024;
+  std::uint32_t window_ranges = 64;
   std::uint32_t max_live_jobs = 100'000;  ///< per tenant
   /// Per tenant, as spec_bytes() counts: a coordinator keeps the unfinished jobs in memory. Room
   /// for max_live_jobs of more than a kilobyte.

@@ -70,7 +70,8 @@ PlaceByTime::Kept PlaceByTime::run(const std::vector<MadeRoom>& made_rooms,
 void PlaceByTime::place_late() {
   while (const auto late = has_begun_gang() ? std::nullopt : first_late()) {
     const WindowRange& entry = late->tenant->window[late->range];
-    if (must_wait_for_window(deal_.tasks.standing(*late->tenant, entry))) return;
+    if (deal_.awaits_window() && deal_.tasks.standing(*late->tenant, entry) != Standing::within)
+      return;
     const bool is_beyond_mark = entry.deferral_ms() > 0 && is_at_mark(*late->tenant, entry);
     if (start(*late->tenant, late->range, GrantStep::reserved)) {
       if (is_beyond_mark) late->tenant->last_firm_ms = deal_.state.now_ms();
@@ -339,7 +340,7 @@ void PlaceByTime::place_in_turns() {
     TenantState& tenant = *candidate.tenant;
     const WindowRange& entry = tenant.window[candidate.cursor.next];
     const Standing standing = candidate.standing;
-    if (must_wait_for_window(standing)) break;
+    if (standing != Standing::within && deal_.awaits_window()) break;
     if (standing == Standing::at_quota && !tenant.terms.borrows()) {
       ++candidate.cursor.next;
     } else if (!start(tenant, candidate.cursor.next, step_of(standing))) {
@@ -351,10 +352,6 @@ void PlaceByTime::place_in_turns() {
     look_at_turn(candidate);
     push(*first);
   }
-}
-
-bool PlaceByTime::must_wait_for_window(Standing standing) {
-  return standing != Standing::within && deal_.awaits_window();
 }
 
 bool PlaceByTime::start(TenantState& tenant, std::uint32_t range, GrantStep step) {

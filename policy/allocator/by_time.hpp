@@ -172,9 +172,6 @@ class PlaceByTime {
   /// The first of its twins is a candidate now.
   void take_twin(std::size_t candidate);
   void take(Contenders::Order::const_iterator taken, Contenders::Order::const_iterator last_twin);
-  /// With a task that stands so: it goes beyond its tenant's quota, and what others have more is to
-  /// come (run_out.hpp).
-  [[nodiscard]] bool must_wait_for_window(AllocatorQuotas::Standing standing);
   /// Places the task, or begins the gang; false when it has to wait.
   bool start(TenantState& tenant, std::uint32_t range, GrantStep step);
   [[nodiscard]] bool has_begun_gang() const { return deal_.state.begun_gang.has_value(); }
