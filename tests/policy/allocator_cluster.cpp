@@ -8,8 +8,9 @@
 
 namespace fairwater::test {
 
-AllocatorSettings default_settings() {
+AllocatorSettings default_settings(Accounting accounting) {
   AllocatorSettings settings;
+  settings.accounting = accounting;
   settings.granules = cpu_memory(100, 256);
   return settings;
 }

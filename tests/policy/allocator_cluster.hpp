@@ -33,7 +33,7 @@ inline std::uint64_t states_to_look_at(std::uint64_t by_default) {
 }
 
 /// 100 millicores and 256 MiB, as in the default configuration.
-AllocatorSettings default_settings();
+AllocatorSettings default_settings(Accounting accounting = Accounting::units);
 
 class TestCluster {
  public:

@@ -11,12 +11,6 @@ namespace {
 
 constexpr std::uint32_t kBorrower = 1, kOwner = 2, kSibling = 3, kOutsider = 4;
 
-AllocatorSettings counting(Accounting accounting) {
-  AllocatorSettings settings = default_settings();
-  settings.accounting = accounting;
-  return settings;
-}
-
 /// A faculty with a max of four processors, all of which the first of its three tenants holds, by
 /// tasks on the first node; more of them wait, which come before everybody's turn where the ledger
 /// counts time.
@@ -24,7 +18,7 @@ struct FullFaculty {
   PreemptionModel model;
   JobId backlog;
 
-  explicit FullFaculty(Accounting accounting) : model(counting(accounting)) {
+  explicit FullFaculty(Accounting accounting) : model(default_settings(accounting)) {
     model.cycle.pass_to(1'000'000);
     GroupTerms faculty;
     faculty.max = cpu(4000);

@@ -25,16 +25,10 @@ PreemptionModel lent_to_one(AllocatorSettings settings = default_settings(),
   return model;
 }
 
-AllocatorSettings settings_counting(Accounting accounting) {
-  AllocatorSettings settings = default_settings();
-  settings.accounting = accounting;
-  return settings;
-}
-
 TEST_CASE("tasks within a min take the place of what runs beyond a quota",
           "[unit][preemption][min]") {
   const auto accounting = GENERATE(Accounting::units, Accounting::time);
-  PreemptionModel model = lent_to_one(settings_counting(accounting));
+  PreemptionModel model = lent_to_one(default_settings(accounting));
   model.tenant(2, {.min = cpu(2000)});
   const JobId guaranteed = model.submit(2, 6, cpu(1000), kOrdinary);
   CHECK(model.run().empty());  // they have not run for long enough
@@ -76,7 +70,7 @@ TEST_CASE("nobody is preempted for a min where that is switched off, or spared",
 TEST_CASE("a gang preempts when all of it is within the min", "[unit][preemption][min]") {
   const auto accounting = GENERATE(Accounting::units, Accounting::time);
   const bool is_small = GENERATE(false, true);
-  PreemptionModel model = lent_to_one(settings_counting(accounting));
+  PreemptionModel model = lent_to_one(default_settings(accounting));
   model.tenant(2, {.min = cpu(3000)});
   const JobId gang =
       model.submit({.tenant = TenantId{2}, .demand = cpu(1000), .is_gang = true}, is_small ? 3 : 4);
@@ -107,7 +101,7 @@ TEST_CASE("mins that are too many preempt up to their part of the cluster",
 struct Faculty {
   PreemptionModel model;
   JobId backlog;
-  explicit Faculty(Accounting accounting) : model(settings_counting(accounting)) {
+  explicit Faculty(Accounting accounting) : model(default_settings(accounting)) {
     model.cycle.pass_to(1'000'000);
     GroupTerms faculty;
     faculty.min[kCpu] = 4000;

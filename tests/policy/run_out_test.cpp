@@ -77,15 +77,9 @@ struct Short {
   std::uint64_t last_job = 0;
 };
 
-AllocatorSettings settings_of(Accounting accounting) {
-  AllocatorSettings settings = default_settings();
-  settings.accounting = accounting;
-  return settings;
-}
-
 TEST_CASE("jobs of one task beside a job of thousands hold their part of an idle cluster",
           "[unit][allocator]") {
-  AllocatorSettings settings = settings_of(GENERATE(Accounting::units, Accounting::time));
+  AllocatorSettings settings = default_settings(GENERATE(Accounting::units, Accounting::time));
   settings.allocation = GENERATE(AllocationRule::sequence, AllocationRule::drf);
   Short cluster(settings);
   cluster.tenant(1, 1);
@@ -101,7 +95,7 @@ TEST_CASE("jobs of one task beside a job of thousands hold their part of an idle
 }
 
 TEST_CASE("within a tree, and with tasks of several sizes, too", "[unit][allocator]") {
-  Short cluster(settings_of(GENERATE(Accounting::units, Accounting::time)));
+  Short cluster(default_settings(GENERATE(Accounting::units, Accounting::time)));
   // The first group: 1 and 2, and 3 beside it; each has a third.
   const GroupId group{1};
   TenantTree tree{.groups = {{group, {.place = {.group = {}, .weight = 2}}}}, .tenants = {}};
@@ -123,7 +117,7 @@ TEST_CASE("within a tree, and with tasks of several sizes, too", "[unit][allocat
 
 TEST_CASE("a cycle waits for the next window of who has run out below its quota",
           "[unit][allocator]") {
-  Short cluster(settings_of(GENERATE(Accounting::units, Accounting::time)));
+  Short cluster(default_settings(GENERATE(Accounting::units, Accounting::time)));
   cluster.tenant(1, 1);
   cluster.tenant(2, 3);
   cluster.nodes(100, 16'000);
@@ -154,7 +148,7 @@ TEST_CASE("a cycle waits for the next window of who has run out below its quota"
 }
 
 TEST_CASE("who has its quota is not waited for when its window has run out", "[unit][allocator]") {
-  Short cluster(settings_of(GENERATE(Accounting::units, Accounting::time)));
+  Short cluster(default_settings(GENERATE(Accounting::units, Accounting::time)));
   cluster.tenant(1, 1);
   cluster.tenant(2, 3, kShown * 1000);
   cluster.nodes(100, 16'000);

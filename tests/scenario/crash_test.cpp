@@ -90,7 +90,7 @@ TEST_CASE(
     INFO("job " << id << " was acknowledged");
     REQUIRE(jobs.contains(id));
   }
-  REQUIRE(submitter.acknowledged().size() >= static_cast<std::size_t>(rounds()) / 2);
+  REQUIRE(submitter.acknowledged().size() >= static_cast<std::size_t>(rounds()));
   CHECK(cluster.wait(ids, Duration(120'000)) == 0);
   CHECK(each_ran_once(log, jobs));
   CHECK(ledger_is_sound(cluster));

@@ -65,7 +65,7 @@ TEST_CASE("a task that ends its supervisor or spoils its file does not run on an
   for (const auto id : jobs) {
     const json task = cluster.job(id)["task_list"][0];
     const int attempts_made = task["attempts"];
-    CHECK(attempts_made <= 5);
+    CHECK(attempts_made <= 4);
     CHECK(task["last_result"]["reason"] == "supervisor_lost");
     CHECK(task["losses"] == attempts_made - (task["state"] == "running" ? 1 : 0));
     CHECK(cluster.fairwater({"job", "cancel", std::to_string(id)}).status == 0);
