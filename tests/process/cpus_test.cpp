@@ -166,7 +166,7 @@ TEST_CASE("A task has its processors to itself", "[process][cpus]") {
 
   // Nobody was there to move it back.
   const LaunchOrder brief = alone_on(fixture.shell("sleep 0.2"), 1);
-  REQUIRE(!fixture.host().launch(brief));
+  fixture.launch_held(brief);
   CHECK_FALSE(holds(child));
   fixture.close();
   const AttemptFile file(fixture.directory(), brief.task);

@@ -145,7 +145,7 @@ TEST_CASE("A task opens the devices that it was given, and no others", "[process
   LaunchOrder first = fixture.shell("until [ -e " + go + " ]; do sleep 0.01; done; " +
                                     opening("/dev/full /dev/zero"));
   first.limits["gpu"] = 1;
-  REQUIRE(!fixture.host().launch(first));
+  fixture.launch_held(first);
   fixture.reopen();
   REQUIRE(fixture.host().scan());
   CHECK(opened(1) == "/dev/null\n/dev/zero\n");

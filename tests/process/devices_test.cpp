@@ -224,8 +224,8 @@ TEST_CASE("A device is nobody else's until its task is over", "[process][devices
   const auto hold = "echo $FAIRWATER_DEVICES; exec sleep 30";
   const auto first = taking(fixture.shell(hold), 1);
   const auto second = taking(fixture.shell(hold), 1);
-  REQUIRE(!fixture.host().launch(first));
-  REQUIRE(!fixture.host().launch(second));
+  fixture.launch_held(first);
+  fixture.launch_held(second);
   const auto third = taking(fixture.shell(print), 1);
   fixture.run(third);
   CHECK(fixture.output(third.task) == "gpu2\n");

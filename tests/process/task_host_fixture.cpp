@@ -56,6 +56,14 @@ LaunchOrder HostFixture::shell(const std::string& script) {
   return order;
 }
 
+void HostFixture::launch_held(const LaunchOrder& order) {
+  REQUIRE(!host_->launch(order));
+  REQUIRE(eventually([&] {
+    const auto record = AttemptFile(directory(), order.task).read();
+    return record && (record->started || record->result);
+  }));
+}
+
 TaskResult HostFixture::run(const LaunchOrder& order) {
   REQUIRE(!host_->launch(order));
   return wait_for(order.task);

@@ -36,6 +36,8 @@ class HostFixture {
 
   /// `sh -c script` as the next task.
   [[nodiscard]] LaunchOrder shell(const std::string& script);
+  /// Launches it and waits until a supervisor holds it: until then the next host would end it.
+  void launch_held(const LaunchOrder& order);
   /// Launches it and waits for its end.
   TaskResult run(const LaunchOrder& order);
   TaskResult run(const std::string& script) { return run(shell(script)); }

@@ -154,9 +154,9 @@ TEST_CASE("A task ends when the lease does, and not before", "[process]") {
   fixture.host().extend_lease({boottime_ms() + 60'000});
   LaunchOrder order = fixture.shell("trap '' TERM; echo ready; while :; do sleep 0.05; done");
   order.grace_ms = 60'000;  // cut short: others wait for the node to be empty
-  fixture.host().extend_lease({boottime_ms() + 1500});
-  REQUIRE(!fixture.host().launch(order));
+  fixture.launch_held(order);
   const std::int64_t deadline = boottime_ms() + 2500;
+  fixture.host().extend_lease({deadline - 1000});
   fixture.host().extend_lease({deadline});
   fixture.close();  // the agent is gone
   REQUIRE(eventually(
@@ -180,8 +180,7 @@ TEST_CASE("A task with a lease of its own goes on beyond the others' end", "[pro
   too_long.lease_ms = 60'000;
   const std::int64_t heard = boottime_ms();
   fixture.host().extend_lease({heard + 1000, heard, heard + 5000});
-  for (const LaunchOrder* order : {&ordinary, &own, &too_long})
-    REQUIRE(!fixture.host().launch(*order));
+  for (const LaunchOrder* order : {&ordinary, &own, &too_long}) fixture.launch_held(*order);
   fixture.reopen();  // what a task's own lease is, is known by then too
   const auto tasks = *fixture.host().scan();
   for (const FoundTask& found : tasks)

@@ -15,7 +15,13 @@ namespace {
 
 const TaskKey kHelpersTask{JobId{1}, 0, 1};
 
-/// Starts an agent's task host with one task, and kills it with SIGKILL once the task is launched.
+TaskStarted started(const HostFixture& fixture, const TaskKey& task) {
+  const AttemptFile file(fixture.directory(), task);
+  REQUIRE(eventually([&] { return file.read()->started.has_value(); }));
+  return *file.read()->started;
+}
+
+/// Starts an agent's task host with one task, and kills it with SIGKILL once a supervisor holds it.
 void launch_and_kill_agent(const HostFixture& fixture, LimitMethod method,
                            const std::string& script) {
   std::array<int, 2> ends;
@@ -30,17 +36,12 @@ void launch_and_kill_agent(const HostFixture& fixture, LimitMethod method,
   ::close(ends[1]);
   std::array<char, 16> word{};
   REQUIRE(::read(ends[0], word.data(), word.size()) > 0);
+  started(fixture, kHelpersTask);
   ::kill(agent, SIGKILL);
   ::waitpid(agent, nullptr, 0);
   // Nothing that outlives the agent may hold its standard output.
   CHECK(::read(ends[0], word.data(), word.size()) == 0);
   ::close(ends[0]);
-}
-
-TaskStarted started(const HostFixture& fixture, const TaskKey& task) {
-  const AttemptFile file(fixture.directory(), task);
-  REQUIRE(eventually([&] { return file.read()->started.has_value(); }));
-  return *file.read()->started;
 }
 
 }  // namespace
