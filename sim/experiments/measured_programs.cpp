@@ -120,6 +120,16 @@ std::string_view to_string(CpuEnforcement enforcement) {
   return "";
 }
 
+bool StopSchedule::should_stop(Duration passed) {
+  if (running_part_ >= 1) return false;
+  if (!stopped_) ran_ += passed - last_look_;
+  last_look_ = passed;
+  const auto begun_periods = passed / kStopPeriod + 1;
+  stopped_ =
+      ran_ >= std::chrono::duration_cast<Duration>(running_part_ * begun_periods * kStopPeriod);
+  return stopped_;
+}
+
 /// A started program. Ends it when it still runs.
 struct ProgramRunner::Child {
   std::string program;
@@ -221,8 +231,7 @@ Expected<double> ProgramRunner::run(std::span<const ProgramCommand> commands,
   auto children = start(commands, limits);
   if (!children) return children.error();
   // With stop signals the programs run for this part of each period, on ceil(cores) processors.
-  const double running_part = limits.cores / std::ceil(limits.cores);
-  const bool may_stop = enforcement_ == CpuEnforcement::stop_signals && running_part < 1;
+  StopSchedule schedule(limits.cores / std::ceil(limits.cores));
   bool stopped = false;
   for (;;) {
     bool all_ended = true;
@@ -235,8 +244,7 @@ Expected<double> ProgramRunner::run(std::span<const ProgramCommand> commands,
     }
     if (passed > kLongestRun) return failed(commands[0][0], "ran for longer than a minute");
     const bool should_stop =
-        may_stop && passed % kStopPeriod >= std::chrono::duration_cast<MeasureClock::duration>(
-                                                running_part * kStopPeriod);
+        enforcement_ == CpuEnforcement::stop_signals && schedule.should_stop(passed);
     if (should_stop != stopped) {
       for (const Child& child : *children)
         if (child.pid > 0) kill(child.pid, should_stop ? SIGSTOP : SIGCONT);

@@ -6,6 +6,7 @@
 // rights, and does not count cached files.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -23,6 +24,25 @@ enum class CpuEnforcement : std::uint8_t { quota_v1 = 0, quota_v2 = 1, stop_sign
 struct ProgramLimits {
   double cores = 0;              ///< above 0; a quarter is a quarter of one processor's time
   std::uint64_t data_bytes = 0;  ///< of each process; 0: no limit
+};
+
+/// When programs that are to run for a part of each period only are stopped. Who looks late lets
+/// them run for longer; they are stopped for as much longer then, so that the part holds over all.
+class StopSchedule {
+ public:
+  using Duration = std::chrono::steady_clock::duration;
+  /// `running_part` is above 0; 1 and more never stops.
+  explicit StopSchedule(double running_part) : running_part_(running_part) {}
+
+  /// Whether the programs are to be stopped `passed` after their start, when until then they were
+  /// as this said at each earlier look. `passed` does not go back.
+  [[nodiscard]] bool should_stop(Duration passed);
+
+ private:
+  double running_part_;
+  Duration last_look_{};
+  Duration ran_{};
+  bool stopped_ = false;
 };
 
 /// A program, looked for in PATH, and its arguments.
