@@ -35,7 +35,7 @@ struct Unrecorded {
   std::string why = "its supervisor vanished without recording how it ended";
 };
 const Unrecorded kWentWithMachine{EndReason::node_lost, "its machine went down"};
-constexpr int kLockTries = 1000;  // about a second
+constexpr int kLockTries = 10'000;  // ten seconds and more: on a busy machine starts take a while
 /// Of memory: some times as many bytes are a number still.
 constexpr Amount kMostMib = kMaxAmount >> 10;
 
@@ -417,9 +417,17 @@ std::vector<TaskResult> TaskHost::Impl::collect() {
 void TaskHost::Impl::end_processes(const AttemptFile& file, const AttemptRecord& record) const {
   const TaskCgroup cgroup(record.order ? record.order->cgroup
                                        : cgroup_member(cgroup_parent_, attempt_name(file.task())));
-  if (cgroup.empty())
-    kill_processes_and_wait(
-        processes_with_environment("FAIRWATER_ATTEMPT=" + file.path().string()));
+  if (cgroup.empty()) {
+    // Who was seen may have forked before it was killed. The bound is for processes that the kernel
+    // does not let go of.
+    constexpr int kMaxRounds = 16;
+    const std::string mark = "FAIRWATER_ATTEMPT=" + file.path().string();
+    auto seen = processes_with_environment(mark);
+    for (int round = 0; round < kMaxRounds && !seen.empty(); ++round) {
+      kill_processes_and_wait(seen);
+      seen = processes_with_environment(mark);
+    }
+  }
   cgroup.kill_and_wait();
   cgroup.remove();
 }
