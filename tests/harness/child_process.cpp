@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <sstream>
 #include <stdexcept>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -137,7 +138,10 @@ std::string read_whole(int descriptor) {
 /// The parent's id, or -1 when the process is gone.
 pid_t parent_of(pid_t pid) {
   std::ifstream file(fmt::format("/proc/{}/stat", pid));
-  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  // A process that goes between the two makes the reading fail, which an iterator would throw.
+  std::ostringstream content;
+  content << file.rdbuf();
+  const std::string text = content.str();
   const auto after_name = text.rfind(')');  // the name may itself hold parentheses
   if (after_name == std::string::npos) return -1;
   char state = 0;
