@@ -69,6 +69,17 @@ caf::error make_directory(const std::filesystem::path& path) {
   return caf::none;
 }
 
+/// And its parent, which is removed when a host without tasks ends: once more when that was between
+/// the two.
+caf::error make_member(const std::filesystem::path& path) {
+  for (bool again = true;; again = false) {
+    if (auto error = make_directory(path.parent_path())) return error;
+    if (::mkdir(path.c_str(), 0755) == 0 || errno == EEXIST) return caf::none;
+    if (errno != ENOENT || !again)
+      return system_error("cannot make the cgroup " + path.string(), errno);
+  }
+}
+
 /// Version 2 hands controllers down only from a cgroup without processes of its own, so the agent
 /// steps aside into a leaf first when it has to.
 caf::error hand_down_controllers(const std::filesystem::path& cgroup) {
@@ -196,9 +207,7 @@ caf::error TaskCgroup::create(const NamedAmounts& limits,
                               const std::vector<std::string>& denied_devices,
                               const CpuNumbers& cpus) {
   for (const auto& [controller, path] : paths_) {
-    // The parent is removed when a host without tasks ends.
-    if (auto error = make_directory(path.parent_path())) return error;
-    if (auto error = make_directory(path)) return error;
+    if (auto error = make_member(path)) return error;
   }
   if (const auto group = paths_.find("cpuset"); group != paths_.end())
     if (auto error = set_cpuset(group->second, cpus)) return error;

@@ -302,7 +302,8 @@ class EtcdClient final : public Etcd {
 
   static constexpr std::size_t kNobody = ~std::size_t{0};
   static constexpr const char* kStatus = "/v3/maintenance/status";
-  static constexpr auto kStatusTime = 1 * kj::SECONDS;
+  /// Nobody waits for it, and who does not answer in it is not looked at again in that term.
+  static constexpr auto kStatusTime = 10 * kj::SECONDS;
 
   std::vector<Endpoint> endpoints_;
   std::atomic<std::size_t> member_ = 0;        ///< that answered last
