@@ -91,6 +91,8 @@ TEST_CASE("A host on a copy of the directory leaves the tasks of the other alone
       fixture.shell("while [ ! -e " + go.string() + " ]; do sleep 0.02; done; exit 9");
   REQUIRE(!fixture.host().launch(order));
   (void)started(fixture, order.task);
+  // The guard replaces its file when it starts: what is copied has to stay meanwhile.
+  REQUIRE(eventually([&] { return std::filesystem::exists(fixture.directory() / "guard"); }));
   const TemporaryDirectory elsewhere;
   TaskHostOptions options = fixture.options();
   options.directory = elsewhere / "copy";

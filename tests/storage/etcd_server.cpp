@@ -1,5 +1,6 @@
 #include "tests/storage/etcd_server.hpp"
 
+#include <array>
 #include <csignal>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -15,18 +16,23 @@ extern char** environ;
 namespace fairwater::test {
 namespace {
 
-/// Nobody else's a moment ago.
-std::string free_port() {
-  const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof address;
-  if (::bind(listener, reinterpret_cast<sockaddr*>(&address), length) != 0 ||
-      ::getsockname(listener, reinterpret_cast<sockaddr*>(&address), &length) != 0)
-    throw std::runtime_error("no free port");
-  ::close(listener);
-  return std::to_string(ntohs(address.sin_port));
+/// Two that were nobody's a moment ago: of clients and peers.
+std::array<std::string, 2> free_ports() {
+  std::array<std::string, 2> ports;
+  std::array<int, 2> listeners{};  // open together, so that the ports are two
+  for (std::size_t i = 0; i < ports.size(); ++i) {
+    listeners[i] = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t length = sizeof address;
+    if (::bind(listeners[i], reinterpret_cast<sockaddr*>(&address), length) != 0 ||
+        ::getsockname(listeners[i], reinterpret_cast<sockaddr*>(&address), &length) != 0)
+      throw std::runtime_error("no free port");
+    ports[i] = std::to_string(ntohs(address.sin_port));
+  }
+  for (const int listener : listeners) ::close(listener);
+  return ports;
 }
 
 }  // namespace
@@ -35,10 +41,10 @@ std::unique_ptr<EtcdServer> EtcdServer::start(const std::optional<EtcdIdentity>&
                                               std::size_t max_request_bytes,
                                               std::uint64_t quota_bytes) {
   std::unique_ptr<EtcdServer> server{new EtcdServer};
-  const std::string port = free_port();
+  const auto [port, peer_port] = free_ports();
   const std::string listens = (identity ? "https://127.0.0.1:" : "http://127.0.0.1:") + port;
   server->endpoint_ = identity ? "https://localhost:" + port : listens;
-  const std::string peers = "http://127.0.0.1:" + free_port();
+  const std::string peers = "http://127.0.0.1:" + peer_port;
   std::vector<std::string> words{"etcd",
                                  "--name",
                                  "one",
