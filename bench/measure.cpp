@@ -7,6 +7,7 @@
 #include <iostream>
 #include <limits>
 #include <sys/resource.h>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -38,6 +39,18 @@ double quantile(std::vector<double> samples, double part) {
   const auto at = samples.begin() + static_cast<std::ptrdiff_t>(rank);
   std::nth_element(samples.begin(), at, samples.end());
   return *at;
+}
+
+double bytes_below(const std::filesystem::path& directory) {
+  std::error_code gone;
+  double bytes = 0;
+  for (auto file = std::filesystem::recursive_directory_iterator(directory, gone);
+       !gone && file != std::filesystem::recursive_directory_iterator(); file.increment(gone)) {
+    std::error_code none;
+    const auto size = file->file_size(none);
+    if (!none) bytes += static_cast<double>(size);
+  }
+  return bytes;
 }
 
 int run_program(const char* name, int (*run)(int argc, char** argv), int argc, char** argv) {

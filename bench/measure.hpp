@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <sys/types.h>
 #include <vector>
@@ -22,6 +23,8 @@ void figure(const std::string& name, double value, const std::string& unit);
 [[nodiscard]] double resident_mib(pid_t pid);
 /// Bytes that a process caused to be written to disks; 0 where /proc does not say.
 [[nodiscard]] double disk_bytes_written(pid_t pid);
+/// Of all files below it, which may come and go meanwhile.
+[[nodiscard]] double bytes_below(const std::filesystem::path& directory);
 
 /// `run`'s exit status; what it throws is told under the program's name, and fails it.
 [[nodiscard]] int run_program(const char* name, int (*run)(int argc, char** argv), int argc,

@@ -55,18 +55,6 @@ const std::string kConfiguration =
     fmt::format("history: {{checkpoint_every: 10000, keep_jobs: 60s, archive: {{bytes: {}MiB}}}}\n",
                 kArchiveMib);
 
-double mib_below(const std::filesystem::path& directory) {
-  std::error_code gone;  // files come and go meanwhile
-  double bytes = 0;
-  for (auto file = std::filesystem::recursive_directory_iterator(directory, gone);
-       !gone && file != std::filesystem::recursive_directory_iterator(); file.increment(gone)) {
-    std::error_code none;
-    const auto size = file->file_size(none);
-    if (!none) bytes += static_cast<double>(size);
-  }
-  return bytes / (1 << 20);
-}
-
 class Soak {
  public:
   explicit Soak(const Plan& plan)
@@ -199,7 +187,7 @@ class Soak {
     SoakSample most;
     for (const std::string& name : replicas_.names()) {
       most.memory_mib = std::max(most.memory_mib, resident_mib(replicas_.coordinator(name).pid()));
-      most.disk_mib = std::max(most.disk_mib, mib_below(replicas_.data(name)));
+      most.disk_mib = std::max(most.disk_mib, bytes_below(replicas_.data(name)) / (1 << 20));
     }
     return most;
   }

@@ -1,6 +1,5 @@
 #include "bench/load/setting.hpp"
 
-#include <filesystem>
 #include <iostream>
 #include <stdexcept>
 #include <unistd.h>
@@ -9,6 +8,7 @@
 
 #include "bench/load/loopback.hpp"
 #include "bench/load/workload.hpp"
+#include "bench/measure.hpp"
 #include "daemon/connection_limits.hpp"
 #include "rpc/tokens.hpp"
 
@@ -124,11 +124,7 @@ double Setting::settled_data_bytes() {
       return seen.registered == nodes && seen.registrations >= before + nodes;
     });
   }
-  double bytes = 0;
-  for (const auto& entry :
-       std::filesystem::recursive_directory_iterator(cluster_.coordinator_data()))
-    if (entry.is_regular_file()) bytes += static_cast<double>(entry.file_size());
-  return bytes;
+  return bench::bytes_below(cluster_.coordinator_data());
 }
 
 Watch::Watch(std::string name, pid_t coordinator)
