@@ -1,7 +1,6 @@
 // A backup that is made at work, the loss of the ledger, and a cluster that goes on from the
 // backup.
 #include <arpa/inet.h>
-#include <atomic>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <thread>
@@ -9,38 +8,13 @@
 #include <catch2/catch.hpp>
 
 #include "tests/scenario/pages.hpp"
+#include "tests/scenario/steady_jobs.hpp"
 #include "tests/scenario/support.hpp"
 
 namespace fairwater::scenario {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// Submits jobs of one task all the time, from a thread of its own.
-class Load {
- public:
-  Load(const Cluster& cluster, std::string file)
-      : file_(std::move(file)), token_(cluster.operator_token()), thread_([this, &cluster] {
-          while (!stopping_) {
-            const Completed done =
-                cluster.fairwater({"job", "submit", "--quiet", "-"}, file_, token_);
-            if (done.status == 0) accepted_.push_back(std::stoull(done.output));
-          }
-        }) {}
-  ~Load() { (void)stop(); }
-  const std::vector<std::uint64_t>& stop() {
-    stopping_ = true;
-    if (thread_.joinable()) thread_.join();
-    return accepted_;
-  }
-
- private:
-  std::string file_;
-  std::string token_;
-  std::vector<std::uint64_t> accepted_;
-  std::atomic<bool> stopping_ = false;
-  std::thread thread_;
-};
 
 /// Starts a coordinator that should refuse: what it said.
 Completed refused_start(const Cluster& cluster, const std::vector<std::string>& flags) {
@@ -96,12 +70,12 @@ TEST_CASE("a cluster that lost its ledger goes on from a backup that was made at
 
   // A backup under load.
   const std::string backup = cluster.directory() / "backup";
-  Load load(cluster, job_file("steady", 1, log.command_line("sleep 0.1")));
+  SteadyJobs load(cluster, job_file("steady", 1, log.command_line("sleep 0.1")));
   std::this_thread::sleep_for(Duration(1'000));  // of work
   const json made = cluster.ask({"ledger", "backup", backup})["backup"];
   std::ofstream(gate) << "open";
   std::this_thread::sleep_for(Duration(1'000));
-  const auto accepted = load.stop();
+  const auto& accepted = load.stop();
   CHECK(made["directory"] == backup);
   CHECK(made["cycle"] > 10);
   CHECK(made["bytes"] > 1000);

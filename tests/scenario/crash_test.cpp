@@ -1,9 +1,9 @@
-#include <atomic>
 #include <random>
 #include <thread>
 
 #include <catch2/catch.hpp>
 
+#include "tests/scenario/steady_jobs.hpp"
 #include "tests/scenario/support.hpp"
 
 namespace fairwater::scenario {
@@ -15,38 +15,6 @@ int rounds() {
 }
 
 constexpr std::uint32_t kTasksPerJob = 5;
-
-/// Submits jobs all the time from a thread of its own and keeps what was acknowledged.
-class Submitter {
- public:
-  Submitter(const Cluster& cluster, const WorkLog& log)
-      : token_(cluster.operator_token()),
-        thread_([this, &cluster, &log] { submit_until_stopped(cluster, log); }) {}
-  ~Submitter() { stop(); }
-  void stop() {
-    stopping_ = true;
-    if (thread_.joinable()) thread_.join();
-  }
-  /// After `stop`.
-  [[nodiscard]] const std::vector<std::uint64_t>& acknowledged() const { return acknowledged_; }
-
- private:
-  void submit_until_stopped(const Cluster& cluster, const WorkLog& log) {
-    const std::string file = job_file("steady", kTasksPerJob, log.command_line("sleep 0.2"));
-    while (!stopping_) {
-      const Completed submitted =
-          cluster.fairwater({"job", "submit", "--quiet", "-"}, file, token_);
-      if (submitted.status == 0) acknowledged_.push_back(std::stoull(submitted.output));
-      std::this_thread::sleep_for(
-          Duration(200));  // the rate of arrival: about half of what the nodes can do
-    }
-  }
-
-  std::string token_;
-  std::vector<std::uint64_t> acknowledged_;
-  std::atomic<bool> stopping_ = false;
-  std::thread thread_;
-};
 
 TEST_CASE(
     "kill -9 of coordinator and agents at random moments loses nothing and runs nothing twice",
@@ -61,7 +29,9 @@ TEST_CASE(
       {.agents = {{"node1"}, {"node2"}}, .tenants = tenants({{"steady", 1}}), .lease = "30s"});
   const WorkLog log(cluster.directory() / "work");
   cluster.start();
-  Submitter submitter(cluster, log);
+  // The rate of arrival is about half of what the nodes can do.
+  SteadyJobs work(cluster, job_file("steady", kTasksPerJob, log.command_line("sleep 0.2")),
+                  Duration(200));
 
   for (int round = 0; round < rounds(); ++round) {
     std::this_thread::sleep_for(milliseconds(50, 900));
@@ -74,7 +44,7 @@ TEST_CASE(
     if (victim != 1) cluster.start_coordinator();
     if (victim == 1 || victim == 3) cluster.start_agent(agent);
   }
-  submitter.stop();
+  const auto& acknowledged = work.stop();
   cluster.wait_for_nodes(2);
 
   // A submission that was cut off may or may not have been made durable: the job list says which
@@ -86,11 +56,11 @@ TEST_CASE(
     jobs[job["id"]] = kTasksPerJob;
     ids.push_back(job["id"]);
   }
-  for (const std::uint64_t id : submitter.acknowledged()) {
+  for (const std::uint64_t id : acknowledged) {
     INFO("job " << id << " was acknowledged");
     REQUIRE(jobs.contains(id));
   }
-  REQUIRE(submitter.acknowledged().size() >= static_cast<std::size_t>(rounds()));
+  REQUIRE(acknowledged.size() >= static_cast<std::size_t>(rounds()));
   CHECK(cluster.wait(ids, Duration(120'000)) == 0);
   CHECK(each_ran_once(log, jobs));
   CHECK(ledger_is_sound(cluster));

@@ -166,7 +166,7 @@ TEST_CASE("a leader whose disk stays full lets another lead that has room",
   Cluster cluster(beside(replicas));
   const WorkLog log(cluster.directory() / "work");
   start(replicas, cluster);
-  SteadyWork work(cluster, log);
+  SteadyJobs work(cluster, steady_work(log));
   const auto goes_on = [&] {
     const std::size_t runs = log.runs().size();
     harness::wait_until("work goes on", kPatience, [&] { return log.runs().size() >= runs + 8; });
@@ -212,8 +212,7 @@ TEST_CASE("a leader whose disk stays full lets another lead that has room",
   says("one", "has room again");
   have_lead("one");
   goes_on();
-  work.stop();
-  check_work(cluster, log, work.acknowledged());
+  check_work(cluster, log, work.stop());
   check_ledgers(replicas);
 }
 

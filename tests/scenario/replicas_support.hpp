@@ -2,17 +2,16 @@
 #pragma once
 
 #include <algorithm>
-#include <atomic>
 #include <csignal>
 #include <map>
 #include <set>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include <catch2/catch.hpp>
 
 #include "tests/harness/replicas.hpp"
+#include "tests/scenario/steady_jobs.hpp"
 #include "tests/scenario/support.hpp"
 
 namespace fairwater::scenario {
@@ -52,29 +51,10 @@ inline void start(Replicas& replicas, Cluster& cluster) {
   cluster.start_agents();
 }
 
-/// Keeps the nodes busy with jobs from a thread of its own, and what of them was acknowledged.
-class SteadyWork {
- public:
-  SteadyWork(const Cluster& cluster, const WorkLog& log)
-      : thread_([this, &cluster, file = job_file("steady", 4, log.command_line("sleep 0.1"))] {
-          while (!stopping_) {
-            const auto submitted = cluster.fairwater({"job", "submit", "--quiet", "-"}, file);
-            if (submitted.status == 0) acknowledged_.push_back(std::stoull(submitted.output));
-          }
-        }) {}
-  ~SteadyWork() { stop(); }
-  void stop() {
-    stopping_ = true;
-    if (thread_.joinable()) thread_.join();
-  }
-  /// After stop().
-  [[nodiscard]] const std::vector<std::uint64_t>& acknowledged() const { return acknowledged_; }
-
- private:
-  std::vector<std::uint64_t> acknowledged_;
-  std::atomic<bool> stopping_ = false;
-  std::thread thread_;
-};
+/// Keeps the nodes busy.
+inline std::string steady_work(const WorkLog& log) {
+  return job_file("steady", 4, log.command_line("sleep 0.1"));
+}
 
 /// All that was taken in ran once, and all that was acknowledged was taken in.
 inline void check_work(const Cluster& cluster, const WorkLog& log,

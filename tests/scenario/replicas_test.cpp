@@ -23,7 +23,7 @@ TEST_CASE("leaders are killed, stopped and told to go, and each task runs once",
   AwaitedJob awaited(replicas, cluster, log);
   Following events(replicas, cluster, {"events"});
   Following journal(replicas, cluster, {"ledger", "journal"});
-  SteadyWork work(cluster, log);
+  SteadyJobs work(cluster, steady_work(log));
 
   for (int round = 0; round < rounds(); ++round) {
     const std::size_t runs = log.runs().size();
@@ -66,10 +66,10 @@ TEST_CASE("leaders are killed, stopped and told to go, and each task runs once",
       }
     }
   }
-  work.stop();
-  REQUIRE(work.acknowledged().size() >= static_cast<std::size_t>(rounds()));
+  const auto& acknowledged = work.stop();
+  REQUIRE(acknowledged.size() >= static_cast<std::size_t>(rounds()));
   awaited.check();
-  check_work(cluster, log, work.acknowledged());
+  check_work(cluster, log, acknowledged);
   events.check();
   journal.check();
   check_ledgers(replicas);
@@ -91,7 +91,7 @@ TEST_CASE("with certificates on every line to etcd and between its members a lea
   CHECK(stranger.status != 0);
   harness::wait_until("a member leads etcd", Duration(20'000),
                       [&] { return replicas.etcd_leader() != ""; });
-  SteadyWork work(cluster, log);
+  SteadyJobs work(cluster, steady_work(log));
   const auto goes_on = [&] {
     const std::size_t runs = log.runs().size();
     harness::wait_until("work goes on", kPatience, [&] { return log.runs().size() >= runs + 8; });
@@ -102,8 +102,8 @@ TEST_CASE("with certificates on every line to etcd and between its members a lea
   CHECK(replicas.wait_for_leader(leader) != leader);
   goes_on();
   replicas.start_coordinator(leader);
-  work.stop();
-  check_work(cluster, log, work.acknowledged());
+  const auto& acknowledged = work.stop();
+  check_work(cluster, log, acknowledged);
   check_ledgers(replicas);
 }
 
@@ -117,7 +117,7 @@ TEST_CASE("a leader that nobody hears, or that hears nobody either, is followed 
   Cluster cluster(beside(replicas));
   const WorkLog log(cluster.directory() / "work");
   start(replicas, cluster);
-  SteadyWork work(cluster, log);
+  SteadyJobs work(cluster, steady_work(log));
   for (int round = 0; round < rounds() / 2; ++round) {
     const auto goes_on = [&] {
       const std::size_t runs = log.runs().size();
@@ -138,9 +138,9 @@ TEST_CASE("a leader that nobody hears, or that hears nobody either, is followed 
       network.unmute(leader);
     replicas.wait_for_all(100, kPatience);
   }
-  work.stop();
-  REQUIRE(work.acknowledged().size() >= static_cast<std::size_t>(rounds()) / 2);
-  check_work(cluster, log, work.acknowledged());
+  const auto& acknowledged = work.stop();
+  REQUIRE(acknowledged.size() >= static_cast<std::size_t>(rounds()) / 2);
+  check_work(cluster, log, acknowledged);
   check_ledgers(replicas);
 }
 
