@@ -8,16 +8,15 @@
 #include <fstream>
 #include <iostream>
 #include <iterator>
-#include <netinet/in.h>
 #include <set>
 #include <stdexcept>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "tests/harness/cluster.hpp"
+#include "tests/storage/free_ports.hpp"
 
 namespace fairwater::harness {
 namespace {
@@ -27,32 +26,13 @@ constexpr std::uint64_t kMostUnapplied = 100;
 
 }  // namespace
 
-std::vector<std::uint16_t> free_ports(std::size_t count) {
-  std::vector<int> sockets;  // open together, so that no two are the same
-  std::vector<std::uint16_t> ports;
-  while (ports.size() < count) {
-    const int opened = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t length = sizeof address;
-    if (opened < 0 || ::bind(opened, reinterpret_cast<sockaddr*>(&address), length) != 0 ||
-        ::getsockname(opened, reinterpret_cast<sockaddr*>(&address), &length) != 0)
-      throw std::runtime_error("no free port");
-    sockets.push_back(opened);
-    ports.push_back(ntohs(address.sin_port));
-  }
-  for (const int opened : sockets) ::close(opened);
-  return ports;
-}
-
 bool has_etcd() {
   return std::system("etcd --version >/dev/null 2>&1") == 0;  // NOLINT(concurrency-mt-unsafe)
 }
 
 Replicas::Replicas(ReplicasSetup setup) : setup_(std::move(setup)) {
   adopt_orphans();
-  const auto ports = free_ports(3 * names_.size());
+  const auto ports = test::free_ports(3 * names_.size());
   for (std::size_t i = 0; i < names_.size(); ++i)
     ports_[names_[i]] = {ports[3 * i], ports[3 * i + 1], ports[3 * i + 2]};
   if (setup_.authority != nullptr) {

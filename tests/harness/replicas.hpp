@@ -20,9 +20,6 @@ namespace fairwater::harness {
 /// Whether there is an etcd to be started.
 [[nodiscard]] bool has_etcd();
 
-/// That nobody listened on a moment ago, no two the same.
-[[nodiscard]] std::vector<std::uint16_t> free_ports(std::size_t count);
-
 /// Where the coordinators and members of etcd run that are not to share this machine.
 struct ReplicasSetup {
   std::string configuration = {};  ///< more lines of coordinator.yaml

@@ -1,8 +1,5 @@
 // A backup that is made at work, the loss of the ledger, and a cluster that goes on from the
 // backup.
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
 #include <thread>
 
 #include <catch2/catch.hpp>
@@ -10,6 +7,7 @@
 #include "tests/scenario/pages.hpp"
 #include "tests/scenario/steady_jobs.hpp"
 #include "tests/scenario/support.hpp"
+#include "tests/storage/free_ports.hpp"
 
 namespace fairwater::scenario {
 namespace {
@@ -202,26 +200,14 @@ TEST_CASE("a backup is refused with a clear word, and leaves nothing", "[scenari
         (fs::perms::owner_read | fs::perms::owner_write));
 }
 
-/// One that nobody listened on a moment ago.
-std::string free_address() {
-  const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  auto* generic = reinterpret_cast<sockaddr*>(&address);
-  if (::bind(listener, generic, size) != 0 || ::getsockname(listener, generic, &size) != 0)
-    throw std::runtime_error("no port is free");
-  ::close(listener);
-  return "127.0.0.1:" + std::to_string(ntohs(address.sin_port));
-}
-
 TEST_CASE("the examples of docs/operations.md do what the page says", "[scenario]") {
   if (!is_root_or_skips("a tmpfs for the ledger")) return;
   const Cluster cluster({});  // its directory, and the end of all that is started below
   const SmallDisk disk("128m");
   fs::create_symlink(disk / "", cluster.directory() / "disk");
-  check_page(cluster.directory(), {{"FAIRWATER_ADDRESS", free_address()}}, "docs/operations.md");
+  check_page(cluster.directory(),
+             {{"FAIRWATER_ADDRESS", fmt::format("127.0.0.1:{}", test::free_ports(1).front())}},
+             "docs/operations.md");
 }
 
 }  // namespace

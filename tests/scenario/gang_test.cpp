@@ -1,15 +1,14 @@
 // Gangs of real processes: whole or not at all, under kills of tasks, agents and the coordinator.
 #include <csignal>
-#include <netinet/in.h>
 #include <set>
 #include <sstream>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
 
 #include "tests/scenario/pages.hpp"
 #include "tests/scenario/support.hpp"
+#include "tests/storage/free_ports.hpp"
 
 namespace fairwater::scenario {
 namespace {
@@ -70,18 +69,6 @@ bool has_open_mpi_or_skips() {
   return false;
 }
 
-/// That nothing listened at a moment ago.
-int a_free_port() {
-  const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  socklen_t size = sizeof address;
-  REQUIRE(::bind(socket, reinterpret_cast<const sockaddr*>(&address), size) == 0);
-  REQUIRE(::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size) == 0);
-  ::close(socket);
-  return ntohs(address.sin_port);
-}
-
 /// `fairwater gang run`, as the task of that index of a gang of two.
 CommandOptions gang_member(int index, int port, const std::string& key) {
   return {.command = {(harness::programs_directory() / "fairwater").string(), "gang", "run", "--",
@@ -105,7 +92,7 @@ TEST_CASE("docs/mpi.md does what it says", "[scenario][long]") {
 }
 
 TEST_CASE("tasks of a gang take nobody else's word", "[scenario]") {
-  const int port = a_free_port();
+  const int port = test::free_ports(1).front();
   harness::ChildProcess first(gang_member(0, port, "the key"));
   const Completed stranger = harness::run(gang_member(1, port, "another key"));
   CHECK(stranger.status == 3);

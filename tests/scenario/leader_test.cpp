@@ -5,6 +5,7 @@
 
 #include "tests/harness/proxy.hpp"
 #include "tests/scenario/support.hpp"
+#include "tests/storage/free_ports.hpp"
 
 namespace fairwater::scenario {
 namespace {
@@ -20,10 +21,7 @@ CommandOptions listening_on(const Cluster& cluster, const std::string& address) 
 }
 
 /// One that nobody listens on now.
-std::string unused_address() {
-  const harness::Proxy proxy("127.0.0.1:1", "nothing");
-  return proxy.address();
-}
+std::string unused_address() { return fmt::format("127.0.0.1:{}", test::free_ports(1).front()); }
 
 }  // namespace
 

@@ -6,6 +6,7 @@
 #include "tests/scenario/pages.hpp"
 #include "tests/scenario/replicas_support.hpp"
 #include "tests/storage/certificates.hpp"
+#include "tests/storage/free_ports.hpp"
 
 namespace fairwater::scenario {
 namespace {
@@ -102,8 +103,7 @@ TEST_CASE("with certificates on every line to etcd and between its members a lea
   CHECK(replicas.wait_for_leader(leader) != leader);
   goes_on();
   replicas.start_coordinator(leader);
-  const auto& acknowledged = work.stop();
-  check_work(cluster, log, acknowledged);
+  check_work(cluster, log, work.stop());
   check_ledgers(replicas);
 }
 
@@ -240,7 +240,7 @@ TEST_CASE("the examples of docs/replicas.md do what the page says", "[scenario][
   if (!has_etcd_or_skips()) return;
   const Cluster cluster({});  // its directory, and the end of all that is started below
   std::map<std::string, std::string> environment;
-  const auto ports = harness::free_ports(9);
+  const auto ports = test::free_ports(9);
   std::size_t next = 0;
   for (const char* what : {"HEAD", "ETCD", "PEER"})
     for (const char* number : {"1", "2", "3"})

@@ -1,50 +1,28 @@
 #include "tests/storage/etcd_server.hpp"
 
-#include <array>
 #include <csignal>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <spawn.h>
 #include <stdexcept>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <vector>
 
+#include "tests/storage/free_ports.hpp"
+
 extern char** environ;
 
 namespace fairwater::test {
-namespace {
-
-/// Two that were nobody's a moment ago: of clients and peers.
-std::array<std::string, 2> free_ports() {
-  std::array<std::string, 2> ports;
-  std::array<int, 2> listeners{};  // open together, so that the ports are two
-  for (std::size_t i = 0; i < ports.size(); ++i) {
-    listeners[i] = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t length = sizeof address;
-    if (::bind(listeners[i], reinterpret_cast<sockaddr*>(&address), length) != 0 ||
-        ::getsockname(listeners[i], reinterpret_cast<sockaddr*>(&address), &length) != 0)
-      throw std::runtime_error("no free port");
-    ports[i] = std::to_string(ntohs(address.sin_port));
-  }
-  for (const int listener : listeners) ::close(listener);
-  return ports;
-}
-
-}  // namespace
 
 std::unique_ptr<EtcdServer> EtcdServer::start(const std::optional<EtcdIdentity>& identity,
                                               std::size_t max_request_bytes,
                                               std::uint64_t quota_bytes) {
   std::unique_ptr<EtcdServer> server{new EtcdServer};
-  const auto [port, peer_port] = free_ports();
+  const auto ports = free_ports(2);
+  const std::string port = std::to_string(ports[0]);
   const std::string listens = (identity ? "https://127.0.0.1:" : "http://127.0.0.1:") + port;
   server->endpoint_ = identity ? "https://localhost:" + port : listens;
-  const std::string peers = "http://127.0.0.1:" + peer_port;
+  const std::string peers = "http://127.0.0.1:" + std::to_string(ports[1]);
   std::vector<std::string> words{"etcd",
                                  "--name",
                                  "one",
