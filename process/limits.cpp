@@ -293,17 +293,13 @@ void TaskCgroup::signal_all(int signal, pid_t told) const {
 }
 
 void TaskCgroup::kill_and_wait() const {
-  // Each round ends when all that were seen are gone; nobody forks any more after the first. The
-  // bound is for processes that the kernel does not let go of.
-  constexpr int kMaxRounds = 16;
-  std::string seen = members();
-  for (int round = 0; round < kMaxRounds && !seen.empty(); ++round, seen = members()) {
-    signal_all(SIGKILL);
-    std::istringstream list(seen);
+  kill_until_gone([this] {
     std::vector<pid_t> pids;
-    for (pid_t pid = 0; list >> pid;) pids.push_back(pid);
-    kill_processes_and_wait(pids);
-  }
+    std::istringstream seen(members());
+    for (pid_t pid = 0; seen >> pid;) pids.push_back(pid);
+    if (!pids.empty()) signal_all(SIGKILL);
+    return pids;
+  });
 }
 
 bool TaskCgroup::memory_limit_hit() const {
@@ -343,6 +339,13 @@ void kill_processes_and_wait(const std::vector<pid_t>& pids) {
     while (::poll(&ended, 1, kKernelPatienceMs) < 0 && errno == EINTR) {
     }
   }
+}
+
+void kill_until_gone(const std::function<std::vector<pid_t>()>& look) {
+  constexpr int kMaxRounds = 16;
+  std::vector<pid_t> seen = look();
+  for (int round = 0; round < kMaxRounds && !seen.empty(); ++round, seen = look())
+    kill_processes_and_wait(seen);
 }
 
 }  // namespace fairwater::inline process

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -87,5 +88,9 @@ class TaskCgroup {
 
 /// Kills the processes and returns when they are gone, or after five seconds each.
 void kill_processes_and_wait(const std::vector<pid_t>& pids);
+
+/// Kills and awaits whom `look` finds until it finds nobody, since who was seen may have forked
+/// before. Bounded, for processes that the kernel does not let go of.
+void kill_until_gone(const std::function<std::vector<pid_t>()>& look);
 
 }  // namespace fairwater::inline process

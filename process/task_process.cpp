@@ -417,17 +417,10 @@ std::vector<TaskResult> TaskHost::Impl::collect() {
 void TaskHost::Impl::end_processes(const AttemptFile& file, const AttemptRecord& record) const {
   const TaskCgroup cgroup(record.order ? record.order->cgroup
                                        : cgroup_member(cgroup_parent_, attempt_name(file.task())));
-  if (cgroup.empty()) {
-    // Who was seen may have forked before it was killed. The bound is for processes that the kernel
-    // does not let go of.
-    constexpr int kMaxRounds = 16;
-    const std::string mark = "FAIRWATER_ATTEMPT=" + file.path().string();
-    auto seen = processes_with_environment(mark);
-    for (int round = 0; round < kMaxRounds && !seen.empty(); ++round) {
-      kill_processes_and_wait(seen);
-      seen = processes_with_environment(mark);
-    }
-  }
+  if (cgroup.empty())
+    kill_until_gone([mark = "FAIRWATER_ATTEMPT=" + file.path().string()] {
+      return processes_with_environment(mark);
+    });
   cgroup.kill_and_wait();
   cgroup.remove();
 }

@@ -156,6 +156,18 @@ TEST_CASE("A supervisor told to end by somebody else gives its task back", "[pro
   CHECK(fixture.wait_for(order.task).reason == EndReason::supervisor_lost);
 }
 
+TEST_CASE("What forks while an attempt is ended is ended too", "[process]") {
+  HostFixture fixture(LimitMethod::rlimit);
+  // Each is another process every 100 ms.
+  const LaunchOrder order = fixture.shell(
+      "hop() { sleep 0.1; hop & }; for i in $(seq 30); do hop & done; echo up; sleep 30");
+  REQUIRE(!fixture.host().launch(order));
+  REQUIRE(eventually([&] { return fixture.output(order.task) == "up\n"; }));
+  ::kill(started(fixture, order.task).supervisor.pid, SIGKILL);
+  CHECK(fixture.wait_for(order.task).reason == EndReason::supervisor_lost);
+  CHECK(processes_with_argument(fixture.marker()).empty());
+}
+
 TEST_CASE("A process that merely has a supervisor's pid is left alone", "[process]") {
   HostFixture fixture;
   const pid_t stranger = ::fork();
