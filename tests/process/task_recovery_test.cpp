@@ -1,10 +1,12 @@
 // What is found again after an agent, a supervisor or the fork server has died.
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <fstream>
 #include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
+#include <thread>
 
 #include "process/process_identity.hpp"
 #include "task_host_fixture.hpp"
@@ -166,6 +168,22 @@ TEST_CASE("What forks while an attempt is ended is ended too", "[process]") {
   ::kill(started(fixture, order.task).supervisor.pid, SIGKILL);
   CHECK(fixture.wait_for(order.task).reason == EndReason::supervisor_lost);
   CHECK(processes_with_argument(fixture.marker()).empty());
+}
+
+TEST_CASE("An attempt whose supervisor takes its time is waited for", "[process]") {
+  HostFixture fixture;
+  const AttemptFile file(fixture.directory(), kHelpersTask);
+  REQUIRE(!file.create(TaskOrder{}));
+  FileDescriptor lock = file.try_lock();
+  REQUIRE(lock);
+  const std::jthread supervisor([lock = std::move(lock)]() mutable {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2500));
+    lock = {};
+  });
+  const auto found = fixture.host().scan();
+  REQUIRE(found);
+  REQUIRE(found->size() == 1);
+  CHECK(found->front().result);
 }
 
 TEST_CASE("A process that merely has a supervisor's pid is left alone", "[process]") {
