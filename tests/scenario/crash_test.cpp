@@ -44,6 +44,10 @@ TEST_CASE(
     if (victim != 1) cluster.start_coordinator();
     if (victim == 1 || victim == 3) cluster.start_agent(agent);
   }
+  // A submission that met a kill waits for the next coordinator, on a busy machine for most of its
+  // life.
+  harness::wait_until("one job a round was acknowledged", Duration(60'000),
+                      [&] { return work.acknowledged() >= static_cast<std::size_t>(rounds()); });
   const auto& acknowledged = work.stop();
   cluster.wait_for_nodes(2);
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <string>
@@ -26,6 +27,8 @@ class SteadyJobs {
   SteadyJobs& operator=(const SteadyJobs&) = delete;
   ~SteadyJobs() { join(); }
 
+  /// So far.
+  [[nodiscard]] std::size_t acknowledged() const { return count_; }
   /// Ends it; returns the jobs that were acknowledged. Throws what ended it before.
   const std::vector<std::uint64_t>& stop() {
     join();
@@ -44,6 +47,7 @@ class SteadyJobs {
         const Completed submitted =
             cluster.fairwater({"job", "submit", "--quiet", "-"}, file_, token_);
         if (submitted.status == 0) acknowledged_.push_back(std::stoull(submitted.output));
+        count_ = acknowledged_.size();
         std::this_thread::sleep_for(pause_);
       }
     } catch (...) {
@@ -55,6 +59,7 @@ class SteadyJobs {
   std::string token_;
   Duration pause_;
   std::vector<std::uint64_t> acknowledged_;
+  std::atomic<std::size_t> count_ = 0;
   std::exception_ptr failure_;
   std::atomic<bool> stopping_ = false;
   std::thread thread_;
