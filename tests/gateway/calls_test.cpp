@@ -419,7 +419,7 @@ TEST_CASE("many jobs are cancelled without waiting for one after the other", "[g
   std::vector<JobId> ids{kHeldJob};
   for (std::uint64_t id = 1001; id <= 1999; ++id) ids.push_back(JobId{id});
   std::vector<caf::error> errors;
-  std::thread canceller([&] { errors = client->cancel_jobs(ids, "no need"); });
+  std::jthread canceller([&] { errors = client->cancel_jobs(ids, "no need"); });
   // All are asked for while the first one is not answered.
   for (const JobId id : ids) {
     const auto request = coordinator.seen->requests.take();

@@ -180,7 +180,7 @@ TEST_CASE("a server stops with calls in flight", "[gateway][hostile]") {
   FakeCoordinator coordinator;
   const auto client = coordinator.client(kTenantToken);
   Expected<JobRecord> waited = JobRecord{};
-  std::thread waiter([&] { waited = client->wait_job(kHeldJob, 60'000); });
+  std::jthread waiter([&] { waited = client->wait_job(kHeldJob, 60'000); });
   coordinator.seen->requests.take();
   coordinator.server.reset();
   waiter.join();

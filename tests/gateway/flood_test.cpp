@@ -111,7 +111,7 @@ TEST_CASE("more calls at once than admitted are answered overloaded", "[gateway]
   options.max_calls_per_connection = 4;
   FakeCoordinator coordinator(options);
   const auto client = coordinator.client(kTenantToken);
-  std::vector<std::thread> waiters;
+  std::vector<std::jthread> waiters;
   for (int i = 0; i < 4; ++i)
     waiters.emplace_back([&] { (void)client->wait_job(kHeldJob, 60'000); });
   for (int i = 0; i < 4; ++i) coordinator.seen->requests.take();
