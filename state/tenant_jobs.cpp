@@ -33,10 +33,6 @@ void TenantJobs::count(const Job& job, bool add) {
   const std::string& user = job.record.spec.user;
   ready_.hold(user, add ? job.held : -job.held);
   if (!job.ready()) return;
-  if (add)
-    ready_.insert(user, key_of(job), &job);
-  else
-    ready_.erase(user, key_of(job));
   const std::uint32_t tasks = job.claimed();
   ResourceVector amount;
   for (std::size_t r = 0; r < kMaxResources; ++r) amount[r] = job.demand[r] * Amount{tasks};
@@ -55,9 +51,20 @@ void TenantJobs::count(const Job& job, bool add) {
 
 template <class Change>
 void TenantJobs::change(Job& job, Change&& apply) {
+  const std::optional<ReadyPlace> before = ready_place(job);
   count(job, false);
   apply_durable(apply);
   count(job, true);
+  const std::optional<ReadyPlace> now = ready_place(job);
+  if (before == now) return;
+  const std::string& user = job.record.spec.user;
+  if (before) ready_.erase(user, before->key, before->kind);
+  if (now) ready_.insert(user, now->key, now->kind, &job);
+}
+
+std::optional<TenantJobs::ReadyPlace> TenantJobs::ready_place(const Job& job) const {
+  if (!job.ready()) return std::nullopt;
+  return ReadyPlace{key_of(job), job.kind};
 }
 
 ResourceVector TenantJobs::demand_of(const JobRecord& job) const {
@@ -71,6 +78,10 @@ void TenantJobs::set_demand(Job& job) const {
   job.cost = mode_ == DealMode::slots
                  ? 1
                  : cost_in_units(job.demand, catalog_.granules(), catalog_.units());
+  const JobSpec& spec = job.record.spec;
+  const bool starts_together = spec.gang || is_elastic(spec);
+  job.kind =
+      kind_of(job.demand, starts_together ? std::max(1U, spec.tasks_min) : 1U, job.rule.get());
 }
 
 std::uint32_t TenantJobs::granted_step(const JobSpec& spec, const Grant& grant) const {
@@ -116,6 +127,8 @@ void TenantJobs::add(UnfinishedJob unfinished) {
   FAIRWATER_CHECK(added, "a job is added once");
   bytes_ += spec_bytes(place->second.record.spec);
   count(place->second, true);
+  if (const auto ready = ready_place(place->second))
+    ready_.insert(place->second.record.spec.user, ready->key, ready->kind, &place->second);
 }
 
 void TenantJobs::erase(std::map<JobId, Job>::iterator job) {

@@ -145,9 +145,11 @@ class TenantJobs {
   /// What `job` still waits for.
   [[nodiscard]] const std::set<JobId>& dependencies(JobId job) const;
 
-  /// The next tasks in the tenant's order; at most `max_ranges` ranges and about `max_tasks` tasks.
-  /// `now`: where the ledger counts time; then some of the job that is late first are among them,
-  /// and they say how late they are. O(ranges), and O(tasks log ranges) for fair.
+  /// The next tasks in the tenant's order; at most `max_ranges` ranges and about `max_tasks` tasks,
+  /// and behind them as much again of kinds that would be hidden
+  /// (policy/allocator/hidden_kinds.hpp). `now`: where the ledger counts time; then some of the job
+  /// that is late first are among them, and they say how late they are. O(ranges), O(tasks log
+  /// ranges) for fair, and O(ranges log jobs) for what would be hidden.
   [[nodiscard]] DemandWindow window(std::size_t max_ranges, std::uint32_t max_tasks,
                                     std::uint64_t seen_deal, std::optional<WallTime> now) const;
   /// Whose turn it is among several users who wait, where the queue is fair: see
@@ -180,6 +182,7 @@ class TenantJobs {
     Units cost = 1;  ///< of the next task
     Units held = 0;  ///< by its tasks that run, but those by which it has grown
     PlacementRulePtr rule;
+    TaskKind kind;  ///< of the next task
     WaitingTasks waiting;
     /// That run, or have run and wait again; of a gang all that have run.
     std::map<std::uint32_t, TaskRecord> tasks;
@@ -219,6 +222,14 @@ class TenantJobs {
   /// (milliseconds of the wall clock from which on its tasks are late; id).
   using LateKey = std::pair<std::int64_t, JobId>;
 
+  /// Where it is in ready_.
+  struct ReadyPlace {
+    QueueKey key;
+    TaskKind kind;
+    friend bool operator==(const ReadyPlace&, const ReadyPlace&) = default;
+  };
+
+  [[nodiscard]] std::optional<ReadyPlace> ready_place(const Job& job) const;
   /// Minus the priority, the time limit in milliseconds, the running tasks, or 0, by the policy.
   [[nodiscard]] QueueKey key_of(const Job& job) const;
   [[nodiscard]] static LateKey lateness_of(const Job& job);
@@ -242,6 +253,10 @@ class TenantJobs {
   void append_growth(DemandWindow& window, std::size_t max_ranges,
                      std::optional<WallTime> now) const;
   class InTurns;
+  void append_users_turns(DemandWindow& window, const WindowBounds& bounds,
+                          std::optional<WallTime> now) const;
+  void append_in_order(DemandWindow& window, const WindowBounds& bounds,
+                       std::optional<WallTime> now) const;
   void set_demand(Job& job) const;
   void erase(std::map<JobId, Job>::iterator job);
   /// Of the job's tasks that are granted next.

@@ -114,7 +114,7 @@ void TenantJobs::set_policy(QueuePolicy policy) {
   policy_ = policy;
   ready_.begin_anew(policy == QueuePolicy::fair);
   for (const auto& [id, job] : jobs_)
-    if (job.ready()) ready_.insert(job.record.spec.user, key_of(job), &job);
+    if (job.ready()) ready_.insert(job.record.spec.user, key_of(job), job.kind, &job);
 }
 
 std::optional<TenantJobs::NextUsers> TenantJobs::next_users() const {
@@ -191,23 +191,40 @@ DemandWindow TenantJobs::window(std::size_t max_ranges, std::uint32_t max_tasks,
   window.seen_deal = seen_deal;
   append_growth(window, max_ranges, now);
   if (late_.empty()) return window;
-  if (policy_ == QueuePolicy::fair) {
-    InTurns jobs(*this, now);
-    append_in_turns(window, ready_, jobs, max_ranges, max_tasks);
-  } else {
-    std::uint32_t tasks = 0;
-    Predictions predictions(*this);
-    for (const auto& [user, queue] : ready_.queues()) {
-      window.next.reserve(std::min(max_ranges, queue.size()));
-      for (const auto& [key, job] : queue) {
-        if (window.next.size() >= max_ranges || tasks >= max_tasks) break;
-        tasks += append_job(window, *job, predictions.of(*job), max_ranges, max_tasks - tasks, now);
-      }
-    }
-  }
-  if (now) show_first_late(window, max_ranges, now);
+  const WindowBounds bounds{max_ranges, max_tasks};
+  if (policy_ == QueuePolicy::fair)
+    append_users_turns(window, bounds, now);
+  else
+    append_in_order(window, bounds, now);
   tell_served(window, ready_);
   return window;
+}
+
+void TenantJobs::append_users_turns(DemandWindow& window, const WindowBounds& bounds,
+                                    std::optional<WallTime> now) const {
+  InTurns jobs(*this, now);
+  append_in_turns(window, ready_, jobs, bounds);
+  if (now) show_first_late(window, bounds.ranges, now);
+  append_hidden_in_turns(window, ready_, jobs, bounds);
+}
+
+void TenantJobs::append_in_order(DemandWindow& window, const WindowBounds& bounds,
+                                 std::optional<WallTime> now) const {
+  std::uint32_t tasks = 0;
+  Predictions predictions(*this);
+  const auto append = [&](const Job* job, const WindowBounds& left) {
+    return append_job(window, *job, predictions.of(*job), window.next.size() + left.ranges,
+                      left.tasks, now);
+  };
+  for (const auto& [user, queue] : ready_.queues()) {
+    window.next.reserve(std::min(bounds.ranges, queue.jobs().size()));
+    for (const auto& [key, job] : queue.jobs()) {
+      if (window.next.size() >= bounds.ranges || tasks >= bounds.tasks) break;
+      tasks += append(job, {bounds.ranges - window.next.size(), bounds.tasks - tasks});
+    }
+  }
+  if (now) show_first_late(window, bounds.ranges, now);
+  append_hidden_kinds(window, ready_, bounds, append);
 }
 
 void TenantJobs::append_growth(DemandWindow& window, std::size_t max_ranges,
@@ -239,7 +256,7 @@ std::uint64_t TenantJobs::tasks_before(JobId id, std::uint32_t index) const {
   const auto queue = ready_.queues().find(ready_.name_of(place->second.record.spec.user));
   if (queue == ready_.queues().end()) return before;
   const QueueKey own = key_of(place->second);
-  for (const auto& [key, job] : queue->second) {
+  for (const auto& [key, job] : queue->second.jobs()) {
     if (own < key) break;  // it is not among those that may start, and would stand here
     if (key != own) {
       before += job->claimed();

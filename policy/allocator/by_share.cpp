@@ -62,8 +62,8 @@ class ShareFilling {
       const GrantStep step = turn.is_below_min ? GrantStep::guarantee : GrantStep::allowance;
       placed = places_.start(tenant, range, *place, step);
       has_run_out_ = tenant.has_run_out();
-    } else if (!look_past(turn.cursor)) {
-      return 0;
+    } else {
+      ++turn.cursor.next;
     }
     if (skip_taken(tenant, turn.cursor)) push(tenant, turn.cursor);
     return placed;

@@ -91,7 +91,7 @@ class TreeFilling {
         const std::size_t shape = shape_of(*waiting.tenant, waiting.next());
         if (!shapes_[shape].mind.empty()) return stand_at(slot, shape);
       }
-      if (!look_past(waiting.cursor)) break;
+      ++waiting.cursor.next;
     }
     close(slot);
   }
@@ -142,7 +142,8 @@ class TreeFilling {
     TenantState& tenant = *waiting.tenant;
     const auto place = places_.find(tenant, waiting.next());
     if (!place) {  // it was the last of many nodes that were looked at, and is not now
-      look_past(waiting.cursor) ? look(slot) : close(slot);
+      ++waiting.cursor.next;
+      look(slot);
       return 0;
     }
     const GrantStep step =

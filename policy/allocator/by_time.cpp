@@ -346,7 +346,6 @@ void PlaceByTime::place_in_turns() {
     } else if (!start(tenant, candidate.cursor.next, step_of(standing))) {
       if (!is_closed_) (void)keep_room(tenant, entry, standing != Standing::at_quota);
       ++candidate.cursor.next;
-      ++candidate.cursor.skipped;
     }
     if (is_quick || !deal_.tasks.find_possible(tenant, candidate.cursor)) continue;
     look_at_turn(candidate);

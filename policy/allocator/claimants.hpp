@@ -16,8 +16,7 @@ namespace fairwater::inline policy::inline allocator {
 
 /// Place in a tenant's window.
 struct Cursor {
-  std::uint32_t next = 0;     ///< first range that may still fit
-  std::uint32_t skipped = 0;  ///< ranges before it that did not
+  std::uint32_t next = 0;  ///< first range that may still fit
 };
 
 struct Claimant {

@@ -4,7 +4,7 @@
 //
 // `Jobs` is what knows the jobs. It has
 // - waiting(job, limit): the first so many ranges of waiting tasks that the job claims; it is asked
-//   once for each job,
+//   once for each job, and once more where the window hides its kind,
 // - cost(job): of a task, in units,
 // - starts_together(job): whether its waiting tasks start at once,
 // - range(job, tasks): how they are shown.
@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "policy/allocator/allocator.hpp"
+#include "policy/allocator/hidden_kinds.hpp"
 #include "policy/allocator/user_queues.hpp"
 #include "policy/allocator/waiting_tasks.hpp"
 
@@ -50,7 +51,7 @@ class FairOrder {
       turns_.push(turn);
       served_ = std::max(served_, turn.share.served);
       const auto& queue = queues.queues().at(turn.user);
-      users_[turn.user] = {queue.begin(), queue.end(), {}};
+      users_[turn.user] = {queue.jobs().begin(), queue.jobs().end(), {}};
     }
   }
   [[nodiscard]] bool takes_turns() const { return users_.size() > 1; }
@@ -90,7 +91,7 @@ class FairOrder {
     std::vector<AlikeTasks> rest;
   };
   struct User {
-    typename UserQueues<Job>::Queue::const_iterator next, end;  ///< that are not begun
+    typename JobQueue<Job>::Jobs::const_iterator next, end;  ///< that are not begun
     std::map<QueueKey, Begun> begun;
   };
 
@@ -131,7 +132,8 @@ class FairOrder {
 /// Fills the window up to so many ranges, and about so many tasks. O(tasks log ranges).
 template <class Job, class Jobs>
 void append_in_turns(DemandWindow& window, const UserQueues<Job>& queues, Jobs& jobs,
-                     std::size_t max_ranges, std::uint32_t max_tasks) {
+                     const WindowBounds& bounds) {
+  const auto [max_ranges, max_tasks] = bounds;
   FairOrder<Job, Jobs> order(queues, jobs, max_ranges);
   window.takes_turns = order.takes_turns();
   std::set<JobId> shown;
@@ -152,6 +154,26 @@ void append_in_turns(DemandWindow& window, const UserQueues<Job>& queues, Jobs& 
     if (window.next.size() == max_ranges) strike_last_repeat(window);
     window.next.push_back(jobs.range(other.job, other.tasks));
   }
+}
+
+/// What the window hides of whole kinds; `bounds`: as of a window. Where users take turns each task
+/// may become a range of its own, so there are no more of them.
+template <class Job, class Jobs>
+void append_hidden_in_turns(DemandWindow& window, const UserQueues<Job>& queues, Jobs& jobs,
+                            const WindowBounds& bounds) {
+  const WindowBounds few{bounds.ranges, static_cast<std::uint32_t>(
+                                            std::min<std::size_t>(bounds.ranges, bounds.tasks))};
+  append_hidden_kinds(window, queues, few, [&](Job job, const WindowBounds& left) {
+    std::uint32_t tasks = 0;
+    for (AlikeTasks next : jobs.waiting(job, left.ranges)) {
+      if (tasks >= left.tasks) break;
+      if (!jobs.starts_together(job))
+        next.range.count = std::min(next.range.count, left.tasks - tasks);
+      window.next.push_back(jobs.range(job, next));
+      tasks += next.range.count;
+    }
+    return tasks;
+  });
 }
 
 /// Once all ranges are there: when their users were served.

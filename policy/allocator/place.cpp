@@ -207,7 +207,7 @@ bool PlaceStage::start_in_made_room(TenantState& tenant, std::uint32_t range) {
     claimant.next = next;
     claimant.standing.reset();
   };
-  stand_at({.next = range, .skipped = 0}, &tenant.window[range]);
+  stand_at({.next = range}, &tenant.window[range]);
   place(*index, range, GrantStep::reserved);
   stand_at(before.cursor, before.next);
   deal_.claimants.sort();

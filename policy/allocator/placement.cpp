@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <functional>
 
 namespace fairwater::inline policy::inline allocator {
 namespace {
@@ -184,6 +185,7 @@ std::variant<LabelExpression, std::string> LabelExpression::parse(std::string_vi
   try {
     LabelExpression result;
     result.root_ = std::make_shared<const Node>(Parser(text).parse());
+    result.text_digest_ = std::hash<std::string_view>{}(text);
     return result;
   } catch (const Parser::Failure& failure) {
     return failure.reason;

@@ -76,11 +76,14 @@ class LabelExpression {
   /// Parses `text`; on failure returns the reason, with the column. Nesting and length are bounded.
   [[nodiscard]] static std::variant<LabelExpression, std::string> parse(std::string_view text);
   [[nodiscard]] bool allows(const std::map<std::string, std::string>& labels) const;
+  /// The same for the same text.
+  [[nodiscard]] std::uint64_t text_digest() const { return text_digest_; }
 
   struct Node;
 
  private:
   std::shared_ptr<const Node> root_;
+  std::uint64_t text_digest_ = 0;
 };
 
 /// Null pointers to a rule mean "anywhere".

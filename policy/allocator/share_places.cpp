@@ -10,9 +10,6 @@
 namespace fairwater::inline policy::inline allocator {
 namespace {
 
-/// Ranges of a window without room that are looked past in a cycle, as in a deal.
-constexpr std::uint32_t kMostLooksPast = 64;
-
 SharePlace at(NodeId node, Placement placement = Placement::unset) {
   return {{{node, 1}}, placement};
 }
@@ -32,11 +29,6 @@ bool skip_taken(const TenantState& tenant, Cursor& cursor) {
   while (cursor.next < tenant.window.size() && tenant.window[cursor.next].range.count == 0)
     ++cursor.next;
   return cursor.next < tenant.window.size();
-}
-
-bool look_past(Cursor& cursor) {
-  ++cursor.next;
-  return ++cursor.skipped <= kMostLooksPast;
 }
 
 bool is_below_every_min(const TenantState& tenant) {

@@ -59,9 +59,6 @@ class SharePlaces {
 /// The cursor stands at a range with tasks; false: there is none.
 [[nodiscard]] bool skip_taken(const TenantState& tenant, Cursor& cursor);
 
-/// The range has no room: it is looked past. False: so many were that nothing more is looked at.
-[[nodiscard]] bool look_past(Cursor& cursor);
-
 /// It holds less than its `min` of every resource of which it has one.
 [[nodiscard]] bool is_below_every_min(const TenantState& tenant);
 

@@ -122,20 +122,15 @@ const std::vector<GangShare>& TaskFinder::gang_shares(const TenantState& tenant,
 bool TaskFinder::move_on(const TenantState& tenant, Cursor& cursor) {
   // Room only shrinks within a deal: what did not fit before does not fit now.
   const std::vector<WindowRange>& window = tenant.window;
-  for (; cursor.next < window.size() && cursor.skipped <= kMaxLookPast; ++cursor.next) {
+  for (; cursor.next < window.size(); ++cursor.next)
     if (fits(tenant, window[cursor.next])) return true;
-    if (window[cursor.next].range.count > 0) ++cursor.skipped;
-  }
-  cursor.next = static_cast<std::uint32_t>(window.size());
   return false;
 }
 
 bool TaskFinder::find_possible(const TenantState& tenant, Cursor& cursor) {
   const std::vector<WindowRange>& window = tenant.window;
-  for (; cursor.next < window.size() && cursor.skipped <= kMaxLookPast; ++cursor.next) {
+  for (; cursor.next < window.size(); ++cursor.next)
     if (could_hold(tenant, window[cursor.next])) return true;
-    if (window[cursor.next].range.count > 0) ++cursor.skipped;
-  }
   return false;
 }
 
@@ -175,13 +170,9 @@ std::optional<std::uint32_t> TaskFinder::largest_backup(Claimant& claimant) {
   const std::vector<WindowRange>& window = claimant.tenant->window;
   std::optional<std::uint32_t> largest;
   std::uint64_t seen = 0;
-  std::uint32_t skipped = claimant.cursor.skipped;
   for (std::uint32_t i = claimant.cursor.next; i < window.size() && seen < state_.settings.backups;
        ++i) {
-    if (!fits(*claimant.tenant, window[i])) {
-      if (window[i].range.count > 0 && ++skipped > kMaxLookPast) break;
-      continue;
-    }
+    if (!fits(*claimant.tenant, window[i])) continue;
     seen += window[i].range.count;
     if (!largest || window[i].cost > window[*largest].cost) largest = i;
   }
@@ -189,14 +180,10 @@ std::optional<std::uint32_t> TaskFinder::largest_backup(Claimant& claimant) {
 }
 
 const WindowRange* TaskFinder::task_to_reserve(const TenantState& tenant) {
-  std::uint32_t skipped = 0;
   for (const WindowRange& entry : tenant.window) {
     // Room alone would not do for those who wait for a device.
     if (entry.is_gang() || names_devices(entry.range)) continue;
-    if (!could_hold(tenant, entry)) {
-      if (entry.range.count > 0 && ++skipped > kMaxLookPast) break;
-      continue;
-    }
+    if (!could_hold(tenant, entry)) continue;
     return state_.quotas().may_reserve(tenant, entry, marks()) ? &entry : nullptr;
   }
   return nullptr;

@@ -85,10 +85,6 @@ class TaskFinder {
   [[nodiscard]] bool is_guaranteed(const Claimant& claimant);
 
  private:
-  /// Ranges of a window that do not fit and are looked past in one deal. Bounds the work that one
-  /// tenant can cause; windows are about as long.
-  static constexpr std::uint32_t kMaxLookPast = 64;
-
   [[nodiscard]] bool fits(const TenantState& tenant, const WindowRange& entry) {
     return fits(tenant, entry, free_) && state_.has_devices_for(*node_, entry.range) &&
            (!entry.is_gang() || !gang_shares(tenant, entry).empty());

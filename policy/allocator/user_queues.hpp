@@ -1,15 +1,18 @@
 // A tenant's jobs with tasks that may start, in the order in which it wants them to: by a key, and
-// where its users take turns, each user's by themselves (policy/allocator/user_turns.hpp).
+// where its users take turns, each user's by themselves (policy/allocator/user_turns.hpp). And the
+// same by the kind of their tasks.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
 #include <utility>
 
+#include "policy/allocator/task_kind.hpp"
 #include "policy/allocator/user_share.hpp"
 #include "policy/core/check.hpp"
 #include "policy/core/types.hpp"
@@ -27,11 +30,54 @@ struct UserTurn {
   friend auto operator<=>(const UserTurn&, const UserTurn&) = default;
 };
 
+/// Jobs in their order: all, and those of each kind.
+template <class Job>
+class JobQueue {
+ public:
+  using Jobs = std::map<QueueKey, Job>;
+  struct First {
+    QueueKey key;  ///< of the kind's first job
+    TaskKind kind;
+    friend auto operator<=>(const First&, const First&) = default;
+  };
+
+  [[nodiscard]] const Jobs& jobs() const { return jobs_; }
+  [[nodiscard]] const Jobs& of(TaskKind kind) const { return kinds_.at(kind); }
+  /// Of each kind, in the order of these jobs.
+  [[nodiscard]] const std::set<First>& firsts() const { return firsts_; }
+
+  /// False: there is one with that key.
+  [[nodiscard]] bool insert(const QueueKey& key, TaskKind kind, Job job) {
+    if (!jobs_.emplace(key, job).second) return false;
+    Jobs& of_kind = kinds_[kind];
+    const auto added = of_kind.emplace(key, job).first;
+    if (added != of_kind.begin()) return true;
+    if (of_kind.size() > 1) firsts_.erase({std::next(added)->first, kind});
+    firsts_.insert({key, kind});
+    return true;
+  }
+  /// False: there is none with that key, of that kind.
+  [[nodiscard]] bool erase(const QueueKey& key, TaskKind kind) {
+    const auto of_kind = kinds_.find(kind);
+    if (of_kind == kinds_.end() || of_kind->second.erase(key) == 0) return false;
+    jobs_.erase(key);
+    if (firsts_.erase({key, kind}) == 1 && !of_kind->second.empty())
+      firsts_.insert({of_kind->second.begin()->first, kind});
+    if (of_kind->second.empty()) kinds_.erase(of_kind);
+    return true;
+  }
+
+ private:
+  Jobs jobs_;
+  std::map<TaskKind, Jobs> kinds_;  ///< none is empty
+  std::set<First> firsts_;
+};
+
 /// `Job` is what its owner calls a job, and small. Every change is O(log jobs).
 template <class Job>
 class UserQueues {
  public:
-  using Queue = std::map<QueueKey, Job>;
+  using Queue = JobQueue<Job>;
 
   explicit UserQueues(bool takes_turns) : takes_turns_(takes_turns) {}
 
@@ -58,18 +104,18 @@ class UserQueues {
     queues_.clear();
     turns_.clear();
   }
-  void insert(const std::string& user, const QueueKey& key, Job job) {
+  void insert(const std::string& user, const QueueKey& key, TaskKind kind, Job job) {
     change(user, [&] {
-      const bool is_new = queues_[name_of(user)].emplace(key, job).second;
+      const bool is_new = queues_[name_of(user)].insert(key, kind, job);
       FAIRWATER_CHECK(is_new, "a job is in its queue once");
     });
   }
-  void erase(const std::string& user, const QueueKey& key) {
+  void erase(const std::string& user, const QueueKey& key, TaskKind kind) {
     change(user, [&] {
       const auto queue = queues_.find(name_of(user));
-      FAIRWATER_CHECK(queue != queues_.end() && queue->second.erase(key) == 1,
+      FAIRWATER_CHECK(queue != queues_.end() && queue->second.erase(key, kind),
                       "a job is taken out of the queue that it is in");
-      if (queue->second.empty()) queues_.erase(queue);
+      if (queue->second.jobs().empty()) queues_.erase(queue);
     });
   }
   /// The user holds so many units more, or less.
@@ -101,7 +147,7 @@ class UserQueues {
     if (!takes_turns_) return std::nullopt;
     const auto queue = queues_.find(user);
     if (queue == queues_.end()) return std::nullopt;
-    return UserTurn{share_of(user), queue->second.begin()->first.second, user};
+    return UserTurn{share_of(user), queue->second.jobs().begin()->first.second, user};
   }
   template <class Change>
   void change(const std::string& user, Change&& apply) {

@@ -19,6 +19,11 @@ WorkQueues::WorkQueues(const PolicyOptions& options, const Cluster& cluster,
                    options.allocation == AllocationRule::sequence),
       knows_runs_(knows_runs),
       running_(workload.jobs.size()) {
+  kinds_.reserve(workload.jobs.size());
+  for (const Job& job : workload.jobs) {
+    const std::uint32_t at_once = job.is_gang ? job.tasks : shares_work(job) ? job.least_tasks : 1;
+    kinds_.push_back(kind_of(job.demand, at_once, job.rule.get()));
+  }
   queues_.reserve(cluster.tenants.size());
   for (const SimTenant& tenant : cluster.tenants)
     queues_.emplace_back(tenant.queue.value_or(options.order));
@@ -114,8 +119,8 @@ void WorkQueues::change(JobIndex index, Change&& apply) {
   const std::uint32_t claimed_now = claimed(index, unfinished);
   const QueueKey key_now = key_of(index);
   const bool stays = claimed_before > 0 && claimed_now > 0 && key_before == key_now;
-  if (claimed_before > 0 && !stays) queue.ready.erase(job.user, key_before);
-  if (claimed_now > 0 && !stays) queue.ready.insert(job.user, key_now, index);
+  if (claimed_before > 0 && !stays) queue.ready.erase(job.user, key_before, kinds_[index]);
+  if (claimed_now > 0 && !stays) queue.ready.insert(job.user, key_now, kinds_[index], index);
   count_claimed(index, claimed_before, claimed_now);
   if (would_grow(index, unfinished))
     queue.growing.insert(index);
@@ -223,12 +228,12 @@ std::vector<AlikeTasks> WorkQueues::waiting(JobIndex index, const Queue& queue,
   return alike;
 }
 
-std::uint32_t WorkQueues::show(JobIndex index, const Queue& queue, std::uint32_t most, TimeMs now,
-                               DemandWindow& window) const {
+std::uint32_t WorkQueues::show(JobIndex index, const Queue& queue, const WindowBounds& most,
+                               TimeMs now, DemandWindow& window) const {
   const Unfinished& job = queue.jobs.at(index);
   std::uint32_t shown = 0;
-  for (const AlikeTasks& tasks : waiting(index, queue, kWindowRanges - window.next.size())) {
-    if (shown >= most) break;
+  for (const AlikeTasks& tasks : waiting(index, queue, most.ranges)) {
+    if (shown >= most.tasks) break;
     window.next.push_back(waiting_range(index, job, tasks.range, now));
     shown += tasks.range.count;
   }
@@ -269,12 +274,18 @@ DemandWindow WorkQueues::window(TenantIndex tenant, TimeMs now, std::uint64_t se
   window.seen_deal = seen_deal;
   if (queue.policy == QueuePolicy::fair) {
     InTurns jobs(*this, queue, now);
-    append_in_turns(window, queue.ready, jobs, kWindowRanges, kWindowTasks);
+    append_in_turns(window, queue.ready, jobs, kWindowBounds);
+    if (counts_time_) show_first_late(queue, now, window);
+    append_hidden_in_turns(window, queue.ready, jobs, kWindowBounds);
   } else {
     show_in_order(queue, now, window);
+    if (counts_time_) show_first_late(queue, now, window);
+    append_hidden_kinds(window, queue.ready, kWindowBounds,
+                        [&](JobIndex job, const WindowBounds& left) {
+                          return show(job, queue, left, now, window);
+                        });
   }
   show_growth(queue, now, window);
-  if (counts_time_) show_first_late(queue, now, window);
   tell_served(window, queue.ready);
   return window;
 }
@@ -282,17 +293,19 @@ DemandWindow WorkQueues::window(TenantIndex tenant, TimeMs now, std::uint64_t se
 void WorkQueues::show_in_order(const Queue& queue, TimeMs now, DemandWindow& window) const {
   std::uint32_t shown = 0;
   for (const auto& [user, jobs] : queue.ready.queues())
-    for (const auto& [key, index] : jobs) {
-      if (window.next.size() >= kWindowRanges || shown >= kWindowTasks) return;
-      shown += show(index, queue, kWindowTasks - shown, now, window);
+    for (const auto& [key, index] : jobs.jobs()) {
+      const std::size_t ranges = window.next.size();
+      if (ranges >= kWindowBounds.ranges || shown >= kWindowBounds.tasks) return;
+      const WindowBounds left{kWindowBounds.ranges - ranges, kWindowBounds.tasks - shown};
+      shown += show(index, queue, left, now, window);
     }
 }
 
 void WorkQueues::show_growth(const Queue& queue, TimeMs now, DemandWindow& window) const {
   for (const JobIndex index : queue.growing) {
-    if (window.growth.size() >= kWindowRanges) return;
+    if (window.growth.size() >= kWindowBounds.ranges) return;
     const Unfinished& job = queue.jobs.at(index);
-    for (const auto& range : job.waiting.ranges(kWindowRanges - window.growth.size()))
+    for (const auto& range : job.waiting.ranges(kWindowBounds.ranges - window.growth.size()))
       window.growth.push_back(waiting_range(index, job, range, now));
   }
 }
@@ -303,7 +316,7 @@ void WorkQueues::show_first_late(const Queue& queue, TimeMs now, DemandWindow& w
   const JobIndex index = queue.late.begin()->second;
   const auto is_its = [&](const WaitingRange& range) { return range.job == job_id(index); };
   if (std::any_of(window.next.begin(), window.next.end(), is_its)) return;
-  if (window.next.size() == kWindowRanges) window.next.pop_back();
+  if (window.next.size() == kWindowBounds.ranges) window.next.pop_back();
   const Unfinished& job = queue.jobs.at(index);
   window.next.push_back(waiting_range(index, job, job.waiting.ranges(1).front(), now));
 }

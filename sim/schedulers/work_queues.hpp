@@ -23,8 +23,7 @@
 namespace fairwater::sim::inline schedulers {
 
 /// Bounds of a tenant's window, as a coordinator has them by default.
-inline constexpr std::size_t kWindowRanges = 64;
-inline constexpr std::uint32_t kWindowTasks = 1024;
+inline constexpr WindowBounds kWindowBounds{.ranges = 64, .tasks = 1024};
 
 /// What the allocator calls it.
 [[nodiscard]] inline JobId job_id(JobIndex job) { return {std::uint64_t{job} + 1}; }
@@ -105,7 +104,7 @@ class WorkQueues {
   [[nodiscard]] std::vector<AlikeTasks> waiting(JobIndex job, const Queue& queue,
                                                 std::size_t limit) const;
   /// Shows what of the job fits into the window's bounds.
-  std::uint32_t show(JobIndex job, const Queue& queue, std::uint32_t most, TimeMs now,
+  std::uint32_t show(JobIndex job, const Queue& queue, const WindowBounds& most, TimeMs now,
                      DemandWindow& window) const;
   void show_in_order(const Queue& queue, TimeMs now, DemandWindow& window) const;
   void show_growth(const Queue& queue, TimeMs now, DemandWindow& window) const;
@@ -120,6 +119,7 @@ class WorkQueues {
   RunTimePredictor run_times_;          ///< where it predicts by history
   std::vector<Queue> queues_;           ///< by tenant
   std::vector<std::uint32_t> running_;  ///< tasks by job, where users take turns
+  std::vector<TaskKind> kinds_;         ///< of its tasks, by job
   std::uint64_t last_number_ = 0;
   std::set<TenantIndex> changed_;
   std::size_t elastic_jobs_ = 0;  ///< that have begun, and whose work is not done

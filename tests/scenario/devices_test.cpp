@@ -71,6 +71,23 @@ TEST_CASE("the examples of docs/devices.md do what the page says", "[scenario]")
   CHECK(output.find_first_not_of("0123456789") == output.size() - 3);
 }
 
+TEST_CASE("jobs start beside a queue that waits for gpus", "[scenario]") {
+  Cluster cluster({.agents = {node_with(examples_of("devices.md").at(0))},
+                   .tenants = tenants({{"physics", 1}})});
+  cluster.start();
+  // More ranges than a window has, or tasks.
+  const std::string gpu_job =
+      "tenant: physics\nresources: {cpu: 1, memory: 64MiB, gpu: 1}\ncommand: [sleep, '3600']\n";
+  std::uint64_t last = 0;
+  SECTION("as one array") { last = cluster.submit(gpu_job + "tasks: 2000\n"); }
+  SECTION("as many jobs") {
+    for (int i = 0; i < 100; ++i) last = cluster.submit(gpu_job);
+  }
+  const auto beside = cluster.submit(job_file("physics", 3, "command: ['true']\n"));
+  CHECK(cluster.wait({beside}) == 0);
+  CHECK(cluster.job(last)["tasks"]["pending"] > 0);
+}
+
 TEST_CASE("the example of shared gpus in docs/devices.md does what the page says", "[scenario]") {
   const auto examples = examples_of("devices.md");
   REQUIRE(examples.size() == 7);

@@ -60,6 +60,31 @@ TEST_CASE("users of a tenant with a fair queue hold the same", "[unit][policy]")
   }
 }
 
+TEST_CASE("work that has room nowhere hides no other", "[unit][policy]") {
+  // One node is large enough for what comes first, as an array and as jobs of one task.
+  Cluster cluster = processors({8, 4, 4}, {1});
+  Workload workload;
+  const bool is_array = GENERATE(true, false);
+  if (is_array) workload.jobs.push_back(of_user("ann", job_of(0, 0, 3000, 8, 60'000)));
+  for (int i = 0; !is_array && i < 200; ++i)
+    workload.jobs.push_back(of_user("ann", job_of(0, 0, 1, 8, 60'000)));
+  const auto large = static_cast<JobIndex>(workload.jobs.size());
+  const char* const user = GENERATE("ann", "bob");
+  for (int i = 0; i < 100; ++i)
+    workload.jobs.push_back(of_user(user, job_of(i * 1000, 0, 1, 2, 4000)));
+  for (const QueuePolicy queue :
+       {QueuePolicy::fifo, QueuePolicy::fair, QueuePolicy::priority, QueuePolicy::shortest_first}) {
+    cluster.tenants[0].queue = queue;
+    for (const auto& options : both_ledgers()) {
+      CAPTURE(is_array, static_cast<int>(queue), static_cast<int>(options.accounting));
+      std::size_t small = 0;
+      for (const TaskRun& run : run_to(options, cluster, workload, 120'000).runs)
+        if (run.task.job >= large && run.start == workload.jobs[run.task.job].submit_ms) ++small;
+      CHECK(small == 100);
+    }
+  }
+}
+
 TEST_CASE("each tenant has a queue of its own", "[unit][policy]") {
   Cluster cluster = processors({2}, {1, 1});
   Workload workload;

@@ -1,0 +1,42 @@
+#include "policy/allocator/task_kind.hpp"
+
+#include <bit>
+#include <functional>
+#include <string>
+
+namespace fairwater::inline policy::inline allocator {
+namespace {
+
+class Digest {
+ public:
+  void add(std::uint64_t number) {
+    constexpr std::uint64_t kOdd = 0x9E37'79B9'7F4A'7C15;  // 2^64 over the golden ratio
+    value_ = (value_ ^ number) * kOdd;
+    value_ ^= value_ >> 32;
+  }
+  void add(const std::vector<std::string>& texts) {
+    add(texts.size());
+    for (const std::string& text : texts) add(std::hash<std::string>{}(text));
+  }
+  [[nodiscard]] std::uint64_t value() const { return value_; }
+
+ private:
+  std::uint64_t value_ = 0;
+};
+
+}  // namespace
+
+TaskKind kind_of(const ResourceVector& demand, std::uint32_t at_once, const PlacementRule* rule) {
+  Digest digest;
+  for (std::size_t r = 0; r < kMaxResources; ++r)
+    digest.add(static_cast<std::uint64_t>(std::bit_width(static_cast<std::uint64_t>(demand[r]))));
+  digest.add(static_cast<std::uint64_t>(std::bit_width(at_once)));
+  if (rule != nullptr) {
+    digest.add(rule->sites);
+    digest.add(rule->labels.text_digest());
+    digest.add(rule->devices);
+  }
+  return {digest.value()};
+}
+
+}  // namespace fairwater::inline policy::inline allocator

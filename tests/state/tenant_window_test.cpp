@@ -1,0 +1,140 @@
+// What a tenant's window shows beside the next tasks in its order: what these would hide.
+#include <map>
+#include <random>
+#include <string>
+
+#include <catch2/catch.hpp>
+
+#include "state/tenant_jobs.hpp"
+
+namespace fairwater {
+namespace {
+
+constexpr TenantId kShows{2};
+constexpr std::size_t kRanges = 8;
+constexpr std::uint32_t kTasks = 40;
+
+class Shown {
+ public:
+  explicit Shown(QueuePolicy policy) : jobs_(kShows, policy, ResourceCatalog{}) {}
+
+  JobSpec spec(std::uint32_t tasks, Amount cpu = 1000) const {
+    JobSpec spec;
+    spec.command = {"true"};
+    spec.tasks_min = spec.tasks_max = tasks;
+    spec.resources = {{"cpu", cpu}};
+    return spec;
+  }
+  void submit(const JobSpec& spec, std::uint32_t jobs = 1) {
+    for (std::uint32_t i = 0; i < jobs; ++i)
+      jobs_.add({submitted_job({JobId{++last_job_}, kShows, spec}, WallTime{}), {}, {}});
+  }
+  void cancel(std::uint64_t job) { (void)jobs_.cancel(JobId{job}, "", WallTime{}); }
+  /// `7:3` for three tasks of job 7, from the place in the window on.
+  [[nodiscard]] std::string from(std::size_t place) const {
+    std::string text;
+    const auto next = jobs_.window(kRanges, kTasks, 0, {}).next;
+    for (; place < next.size(); ++place)
+      text += (text.empty() ? "" : " ") + std::to_string(next[place].job.value) + ":" +
+              std::to_string(next[place].count);
+    return text;
+  }
+
+ private:
+  TenantJobs jobs_;
+  std::uint64_t last_job_ = 0;
+};
+
+}  // namespace
+
+TEST_CASE("a window shows of each kind of tasks", "[unit][tenant_jobs]") {
+  Shown shown(GENERATE(QueuePolicy::fifo, QueuePolicy::priority, QueuePolicy::shortest_first));
+  shown.submit(shown.spec(1), 100);
+  CHECK(shown.from(0) == "1:1 2:1 3:1 4:1 5:1 6:1 7:1 8:1");
+  SECTION("what asks for amounts of another magnitude") {
+    shown.submit(shown.spec(3, 9000));
+    CHECK(shown.from(kRanges) == "101:3");
+    shown.submit(shown.spec(1, 9500), 20);
+    CHECK(shown.from(kRanges) == "101:3 102:1 103:1 104:1 105:1 106:1 107:1 108:1");
+    shown.submit(shown.spec(30, 100));
+    CHECK(shown.from(kRanges) == "101:3 102:1 103:1 104:1 122:30");
+    shown.cancel(101);
+    CHECK(shown.from(kRanges) == "102:1 103:1 104:1 105:1 122:30");
+  }
+  SECTION("what goes to other nodes") {
+    JobSpec elsewhere = shown.spec(2);
+    elsewhere.labels = "ssd";
+    shown.submit(elsewhere, 2);
+    elsewhere.labels = "gpu";
+    shown.submit(elsewhere);
+    elsewhere.labels = "ssd";
+    elsewhere.sites = {"hall-1"};
+    shown.submit(elsewhere);
+    CHECK(shown.from(kRanges) == "101:2 102:2 103:2 104:2");
+  }
+  SECTION("what starts together") {
+    JobSpec gang = shown.spec(50);
+    gang.gang = true;
+    shown.submit(gang, 2);
+    CHECK(shown.from(kRanges) == "101:50");
+  }
+  SECTION("no more of them than of those in front, and the first") {
+    for (Amount cpu = 2048; cpu < (Amount{2048} << 20U); cpu *= 2) shown.submit(shown.spec(9, cpu));
+    CHECK(shown.from(kRanges) == "101:9 102:9 103:9 104:9 105:9 106:9 107:9 108:9");
+  }
+}
+
+TEST_CASE("an array that fills the window hides no other kind", "[unit][tenant_jobs]") {
+  Shown shown(GENERATE(QueuePolicy::fifo, QueuePolicy::priority));
+  shown.submit(shown.spec(2000));
+  shown.submit(shown.spec(1), 3);
+  shown.submit(shown.spec(1, 100), 3);
+  CHECK(shown.from(0) == "1:2000 5:1 6:1 7:1");
+  shown.cancel(1);
+  CHECK(shown.from(0) == "2:1 3:1 4:1 5:1 6:1 7:1");
+}
+
+TEST_CASE("where users take turns, each user's kinds are shown", "[unit][tenant_jobs]") {
+  Shown shown(QueuePolicy::fair);
+  JobSpec ann = shown.spec(1000);
+  ann.user = "ann";
+  shown.submit(ann, 20);
+  ann.resources["cpu"] = 100;
+  shown.submit(ann);
+  JobSpec bob = shown.spec(1000);
+  bob.user = "bob";
+  shown.submit(bob, 20);
+  bob.resources["cpu"] = 100'000;
+  shown.submit(bob);
+  // In front some of the jobs that are alike; of the others their part of 8 tasks.
+  CHECK(shown.from(kRanges) == "21:4 42:4");
+}
+
+TEST_CASE("a queue knows the first of each kind", "[property][tenant_jobs]") {
+  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+    INFO("seed " << seed);
+    std::mt19937_64 random(seed);
+    JobQueue<std::uint64_t> queue;
+    std::map<QueueKey, TaskKind> naive;
+    for (int step = 0; step < 300; ++step) {
+      const QueueKey key{static_cast<std::int64_t>(random() % 3), JobId{random() % 20}};
+      const TaskKind kind{random() % 4};
+      if (random() % 2 == 0) {
+        REQUIRE(queue.insert(key, kind, key.second.value) == naive.emplace(key, kind).second);
+      } else if (naive.contains(key)) {
+        REQUIRE(queue.erase(key, naive.at(key)));
+        naive.erase(key);
+      } else {
+        REQUIRE_FALSE(queue.erase(key, kind));
+      }
+      std::map<TaskKind, QueueKey> firsts;
+      for (const auto& [at, of] : naive) firsts.try_emplace(of, at);
+      REQUIRE(queue.firsts().size() == firsts.size());
+      for (const auto& [first, of] : queue.firsts()) REQUIRE(firsts.at(of) == first);
+      REQUIRE(queue.jobs().size() == naive.size());
+      for (const auto& [of, first] : firsts) REQUIRE(queue.of(of).begin()->first == first);
+    }
+  }
+}
+
+}  // namespace fairwater
