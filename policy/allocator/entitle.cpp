@@ -1,6 +1,7 @@
 #include "policy/allocator/entitle.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "policy/core/ranked_list.hpp"
 
@@ -89,16 +90,26 @@ void EntitleStage::share_passed_on(const Entitlement& entitlement) {
   }
 }
 
-/// With tasks of that cost it is granted all that its window shows, and it has more: what of its
-/// allowance they leave is for that.
-bool EntitleStage::is_to_run_out(const Claimant& claimant, Units cost) const {
-  std::uint64_t shown = 0;
-  Wide shown_cost = 0;
-  for (const WindowRange& entry : claimant.tenant->window) {
-    shown += entry.range.count;
-    shown_cost += Wide{entry.task_cost()} * entry.range.count;
+/// It is granted all that its window shows and has room, and the node has room for more like that,
+/// which it has: what of its allowance the tasks leave is for these.
+bool EntitleStage::is_to_run_out(const TenantState& tenant) {
+  if (!tenant.hides_tasks()) return false;
+  std::array<Wide, kMaxResources> taken{};
+  const WindowRange* last = nullptr;
+  for (const WindowRange& entry : tenant.window) {
+    if (entry.range.count == 0) continue;
+    if (!deal_.tasks.fits_now(tenant, entry)) {
+      if (deal_.state.somewhere_has_room(tenant, entry.range)) return false;
+      continue;
+    }
+    last = &entry;
+    for (std::size_t r = 0; r < kMaxResources; ++r)
+      taken[r] += Wide{entry.range.demand[r]} * entry.range.count;
   }
-  return claimant.tenant->pending_tasks > shown && Wide{cost} == shown_cost;
+  const ResourceVector& free = deal_.tasks.free();
+  for (const std::size_t r : last != nullptr ? last->asks : ResourceSet{})
+    if (taken[r] + last->range.demand[r] > free[r]) return false;
+  return last != nullptr;
 }
 
 bool EntitleStage::give_allowances() {
@@ -113,7 +124,7 @@ bool EntitleStage::give_allowances() {
     members_[i] = {.weight = claimant.tenant->rank.weight,
                    .allowance = claimant.allowance,
                    .demand = deal_.tasks.waiting_cost(claimant, deal_.dealt)};
-    if (members_[i].allowance > members_[i].demand && is_to_run_out(claimant, members_[i].demand))
+    if (members_[i].allowance > members_[i].demand && is_to_run_out(*claimant.tenant))
       members_[i].demand = members_[i].allowance;
     somebody_leaves_ = somebody_leaves_ || members_[i].allowance > members_[i].demand;
   }

@@ -33,7 +33,7 @@ class EntitleStage {
   void pool();
   /// Whether somebody leaves some of it to the others.
   bool give_allowances();
-  [[nodiscard]] bool is_to_run_out(const Claimant& claimant, Units cost) const;
+  [[nodiscard]] bool is_to_run_out(const TenantState& tenant);
 
   DealProgress& deal_;
   std::vector<PoolMember> members_;

@@ -401,7 +401,10 @@ void PlaceStage::place_task(ClaimantIndex index, std::uint32_t range_index, Gran
   deal_.state.place(*deal_.node, tenant, grant,
                     {range.limit_ms, range.expected_ms, 0, range.is_service}, range.preemption,
                     range.user);
-  if (range.count == 0 && tenant.has_run_out()) deal_.run_out.push_back(tenant.rank.slot);
+  if (range.count == 0) {
+    deal_.state.note_granted_whole(tenant, range);
+    if (tenant.has_run_out()) deal_.run_out.push_back(tenant.rank.slot);
+  }
   deal_.grants.push_back(grant);
   if (step == GrantStep::guarantee) {
     claimant.guaranteed += cost;

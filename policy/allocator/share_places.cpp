@@ -125,6 +125,7 @@ void SharePlaces::give(TenantState& tenant, std::uint32_t index, const GangShare
   state_.place(node, tenant, grant, {range.limit_ms, range.expected_ms, 0, range.is_service},
                range.preemption, range.user);
   state_.refresh_room(node);
+  if (range.count == 0) state_.note_granted_whole(tenant, range);
   granted_.insert(tenant.rank.slot);
   const auto [found, is_new] = deal_of_.try_emplace(share.node, deals_.size());
   if (is_new) {

@@ -112,6 +112,10 @@ class AllocatorState {
   void arrange_turns();
   /// A deal placed some of its tasks.
   void forget_granted(TenantState& tenant);
+  /// All tasks of the range, which is in the tenant's window, have been placed. Where a node has
+  /// room for another like them, and none for any that the window still shows, it hides what has
+  /// room. O(ranges), and O(log nodes) for each until one has room.
+  void note_granted_whole(TenantState& tenant, const WaitingRange& range);
   /// Slots of tenants whose windows have run out.
   [[nodiscard]] const std::set<std::uint32_t>& run_out() const { return run_out_; }
   [[nodiscard]] Units cost(const ResourceVector& demand) const;
@@ -463,6 +467,7 @@ class AllocatorState {
             const PreemptionTerms& preemption, const std::string& user);
   /// One of the tenant's users holds so much more, or less.
   void count_user(TenantState& tenant, const std::string& user, Units more);
+  [[nodiscard]] bool shows_what_has_room(const TenantState& tenant);
   void strike(TenantState& tenant, const TaskKey& task, const ResourceVector& demand,
               bool counted_as_pending);
   /// Of the tenant's users, by the window and by what was granted since.

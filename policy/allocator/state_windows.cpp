@@ -122,6 +122,17 @@ void AllocatorState::forget_granted(TenantState& tenant) {
   quotas_.refresh(tenant);  // moves only where `pending` was told too low
 }
 
+bool AllocatorState::shows_what_has_room(const TenantState& tenant) {
+  return std::any_of(tenant.window.begin(), tenant.window.end(), [&](const WindowRange& entry) {
+    return entry.range.count > 0 && somewhere_has_room(tenant, entry.range);
+  });
+}
+
+void AllocatorState::note_granted_whole(TenantState& tenant, const WaitingRange& range) {
+  if (range.is_gang || !tenant.hides_tasks()) return;
+  tenant.hides_what_has_room = somewhere_has_room(tenant, range) && !shows_what_has_room(tenant);
+}
+
 void AllocatorState::strike(TenantState& tenant, const TaskKey& task, const ResourceVector& demand,
                             bool counted_as_pending) {
   if (strike_from(tenant.growth, task)) return;
@@ -162,6 +173,9 @@ void AllocatorState::set_window(DemandWindow window) {
         if (!struck.contains(task->first))
           held.emplace_back(task->first, task->second.grant.demand);
   for (const auto& [task, demand] : held) strike(changed, task, demand, false);
+
+  changed.hides_what_has_room = changed.hides_what_has_room && !changed.unseen.empty() &&
+                                changed.hides_tasks() && !shows_what_has_room(changed);
 
   changed.preempts =
       std::any_of(changed.window.begin(), changed.window.end(),

@@ -161,5 +161,40 @@ TEST_CASE("who has its quota is not waited for when its window has run out", "[u
   CHECK(cluster.held(1) == 1600 - kShown);
 }
 
+TEST_CASE("tasks that have room nowhere do not keep a window from running out",
+          "[unit][allocator]") {
+  AllocatorSettings settings = default_settings(GENERATE(Accounting::units, Accounting::time));
+  settings.allocation = GENERATE(AllocationRule::sequence, AllocationRule::drf);
+  Short cluster(settings);
+  cluster.tenant(1, 1);
+  cluster.tenant(2, 3);
+  SECTION("on many nodes") { cluster.nodes(100, 16'000); }
+  SECTION("on a large one") { cluster.nodes(1, 1'600'000); }
+  // One node would do for them, and takes nothing now.
+  cluster.cycle.set_node(NodeId{200}, {}, cpu(2'000'000), false);
+  cluster.submit(1, 2, 2000, 1000);
+  cluster.submit(2, 10, 1, 2'000'000);
+  cluster.submit(2, 1500, 1, 1000);
+  cluster.submit(2, 10, 1, 2'000'000);
+  cluster.submit(2, 1500, 1, 1000);
+  cluster.fill();
+  CHECK(cluster.held(1) == 400);
+  CHECK(cluster.held(2) == 1200);
+}
+
+TEST_CASE("a window that shows what has room elsewhere is not waited for", "[unit][allocator]") {
+  Short cluster(default_settings(GENERATE(Accounting::units, Accounting::time)));
+  cluster.tenant(1, 1);
+  cluster.tenant(2, 3);
+  cluster.nodes(100, 16'000);
+  cluster.submit(1, 2, 2000, 1000);
+  cluster.submit(2, 32, 1, 1000);
+  cluster.submit(2, 3000, 1, 16'000);
+  cluster.show(1);
+  cluster.show(2);
+  cluster.run();
+  CHECK(cluster.held(2) == 32 + 32 * 16);
+}
+
 }  // namespace
 }  // namespace fairwater::test
