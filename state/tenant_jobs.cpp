@@ -79,9 +79,8 @@ void TenantJobs::set_demand(Job& job) const {
                  ? 1
                  : cost_in_units(job.demand, catalog_.granules(), catalog_.units());
   const JobSpec& spec = job.record.spec;
-  const bool starts_together = spec.gang || is_elastic(spec);
-  job.kind =
-      kind_of(job.demand, starts_together ? std::max(1U, spec.tasks_min) : 1U, job.rule.get());
+  const std::uint32_t at_once = spec.gang || is_elastic(spec) ? std::max(1U, spec.tasks_min) : 1U;
+  job.kind = kind_of(job.demand, at_once, job.rule.get(), preemption_terms(spec).preempts);
 }
 
 std::uint32_t TenantJobs::granted_step(const JobSpec& spec, const Grant& grant) const {

@@ -20,6 +20,9 @@
 // the max of a group keeps the task back they are tasks in that group, and what that leaves below
 // the max is promised to it: nobody else takes it, who may start where the task may not.
 //
+// Tasks that may preempt are looked for before all others that wait: those take nothing from who
+// runs beyond its quota, and may be many.
+//
 // That room is kept for it, and for all tasks of its gang: who is late, has a turn before it or is
 // owed units would take it otherwise, and be preempted next (made_rooms.hpp).
 //

@@ -22,7 +22,7 @@ WorkQueues::WorkQueues(const PolicyOptions& options, const Cluster& cluster,
   kinds_.reserve(workload.jobs.size());
   for (const Job& job : workload.jobs) {
     const std::uint32_t at_once = job.is_gang ? job.tasks : shares_work(job) ? job.least_tasks : 1;
-    kinds_.push_back(kind_of(job.demand, at_once, job.rule.get()));
+    kinds_.push_back(kind_of(job.demand, at_once, job.rule.get(), preemption_of(job).preempts));
   }
   queues_.reserve(cluster.tenants.size());
   for (const SimTenant& tenant : cluster.tenants)

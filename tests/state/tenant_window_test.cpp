@@ -72,6 +72,12 @@ TEST_CASE("a window shows of each kind of tasks", "[unit][tenant_jobs]") {
     shown.submit(elsewhere);
     CHECK(shown.from(kRanges) == "101:2 102:2 103:2 104:2");
   }
+  SECTION("what preempts") {
+    JobSpec urgent = shown.spec(1);
+    urgent.preempt = true;
+    shown.submit(urgent);
+    CHECK(shown.from(kRanges) == "101:1");
+  }
   SECTION("what starts together") {
     JobSpec gang = shown.spec(50);
     gang.gang = true;
