@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
-#include <set>
 #include <utility>
 #include <vector>
 
@@ -30,24 +28,24 @@ inline constexpr std::size_t kUsersPerKind = 16;
 template <class Job>
 [[nodiscard]] std::vector<const typename JobQueue<Job>::Jobs*> hidden_kinds(
     const DemandWindow& window, const UserQueues<Job>& queues, std::size_t most) {
-  std::set<JobId> shown;
-  for (const WaitingRange& range : window.next) shown.insert(range.job);
+  std::vector<JobId> shown;
+  shown.reserve(window.next.size());
+  for (const WaitingRange& range : window.next) shown.push_back(range.job);
+  std::sort(shown.begin(), shown.end());
   std::vector<std::pair<std::size_t, const typename JobQueue<Job>::Jobs*>> hidden;  // with depth
   const auto look_at = [&](const JobQueue<Job>& queue) {
     std::size_t depth = 0, looks = 0;
     for (const auto& [key, kind] : queue.firsts()) {
       if (depth == most || looks++ == 2 * most) return;
-      if (!shown.contains(key.second)) hidden.emplace_back(depth++, &queue.of(kind));
+      if (!std::binary_search(shown.begin(), shown.end(), key.second))
+        hidden.emplace_back(depth++, &queue.of(kind));
     }
   };
-  if (queues.takes_turns()) {
-    std::size_t users = 0;
-    for (const UserTurn& turn : queues.turns())
-      if (users++ < kUsersPerKind * most) look_at(queues.queues().at(turn.user));
-  } else {
-    for (const auto& [user, queue] : queues.queues())
-      if (queue.firsts().size() > 1) look_at(queue);
-  }
+  std::size_t users = 0;
+  for (const UserTurn& turn : queues.turns())
+    if (users++ < kUsersPerKind * most) look_at(queues.queues().at(turn.user));
+  if (!queues.takes_turns())
+    for (const auto& [user, queue] : queues.queues()) look_at(queue);
   std::stable_sort(hidden.begin(), hidden.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
   hidden.resize(std::min(hidden.size(), most));
@@ -65,7 +63,7 @@ void append_hidden_kinds(DemandWindow& window, const UserQueues<Job>& queues,
                          const WindowBounds& bounds, Show&& show) {
   std::uint64_t tasks = 0;
   for (const WaitingRange& range : window.next) tasks += range.count;
-  if (tasks >= window.pending_tasks) return;
+  if (tasks >= window.pending_tasks || queues.is_of_one_kind()) return;
   const auto kinds = hidden_kinds(window, queues, bounds.ranges);
   for (const auto* jobs : kinds) {
     WindowBounds left{

@@ -89,6 +89,10 @@ class UserQueues {
     static const std::string kOfAll;
     return takes_turns_ ? user : kOfAll;
   }
+  /// Nobody's jobs hide another kind: all are of one, in one queue.
+  [[nodiscard]] bool is_of_one_kind() const {
+    return queues_.empty() || (queues_.size() == 1 && queues_.begin()->second.firsts().size() == 1);
+  }
   /// Of users who wait, where they take turns.
   [[nodiscard]] const std::set<UserTurn>& turns() const { return turns_; }
   [[nodiscard]] UserShare share_of(const std::string& user) const {
