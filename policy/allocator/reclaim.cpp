@@ -31,10 +31,8 @@ class Reclaiming {
     if (state_.allocates_by_share()) return victims_.tell();
     for (const std::vector<std::uint32_t>& slots : whom_to_serve())
       for (const bool preempting : {true, false})
-        for (const std::uint32_t slot : slots) {
-          if (served_ >= kMostReclaimers) break;
+        for (const std::uint32_t slot : slots)
           if (state_.at(slot).preempts || !preempting) serve(state_.at(slot), preempting);
-        }
     state_.set_claims(std::move(claims_));
     keep_unserved_promises();
     state_.promise_below_maxes(std::move(promises_));
@@ -122,6 +120,8 @@ class Reclaiming {
   /// its quota. Those that may come first: what waits before them, and can take nothing from
   /// anybody, is no reason for them to wait.
   void serve(TenantState& tenant, bool preempting) {
+    const std::size_t most = preempting ? kMostPreempting : kMostReclaimers;
+    if (served_ >= most) return;
     ResourceVector left = state_.quotas().quota(tenant) - tenant.held_against_quota();
     const auto served = claims_.of_tenants.find(tenant.id);
     if (served != claims_.of_tenants.end()) left -= served->second;
@@ -136,7 +136,7 @@ class Reclaiming {
               .first->second;
       const std::uint32_t at_once = entry.starts_at_once;
       for (std::uint32_t tasks = 0; tasks < entry.range.count; tasks += at_once) {
-        if (served_ >= kMostReclaimers || !is_within(left, entry)) return;
+        if (served_ >= most || !is_within(left, entry)) return;
         for (const std::size_t r : entry.asks) left[r] -= entry.asked_at_once(r);
         rights_ = preemption_rights(state_, tenant, entry, for_min_,
                                     {groups(), victims_.preempted(), claims_});
