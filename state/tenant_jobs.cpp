@@ -38,10 +38,12 @@ void TenantJobs::count(const Job& job, bool add) {
   for (std::size_t r = 0; r < kMaxResources; ++r) amount[r] = job.demand[r] * Amount{tasks};
   if (add) {
     late_.insert(lateness_of(job));
+    ready_.count_tasks(job.kind, tasks);
     pending_ += amount;
     pending_tasks_ += tasks;
   } else {
     late_.erase(lateness_of(job));
+    ready_.count_tasks(job.kind, -std::int64_t{tasks});
     FAIRWATER_CHECK(pending_tasks_ >= tasks && amount.fits(pending_),
                     "what waits is counted before it is taken out");
     pending_ -= amount;
@@ -80,7 +82,8 @@ void TenantJobs::set_demand(Job& job) const {
                  : cost_in_units(job.demand, catalog_.granules(), catalog_.units());
   const JobSpec& spec = job.record.spec;
   const std::uint32_t at_once = spec.gang || is_elastic(spec) ? std::max(1U, spec.tasks_min) : 1U;
-  job.kind = kind_of(job.demand, at_once, job.rule.get(), preemption_terms(spec).preempts);
+  const auto preempts_below = spec.preempt ? std::optional(spec.priority) : std::nullopt;
+  job.kind = kind_of(job.demand, at_once, job.rule.get(), preempts_below);
 }
 
 std::uint32_t TenantJobs::granted_step(const JobSpec& spec, const Grant& grant) const {

@@ -83,7 +83,8 @@ WaitingRange TenantJobs::waiting_range(const Job& job, const AlikeTasks& tasks,
           .is_gang = job.starts_together(),
           .preemption = preemption_terms(job.record.spec),
           .placement = placement_for(job.record.spec.placement, placement_),
-          .user = job.record.spec.user};
+          .user = job.record.spec.user,
+          .kind = job.kind};
 }
 
 // -- the window -----------------------------------------------------------------------------------

@@ -22,6 +22,7 @@
 #include "policy/allocator/deal.hpp"
 #include "policy/allocator/explained_mark.hpp"
 #include "policy/allocator/placement.hpp"
+#include "policy/allocator/task_kind.hpp"
 #include "policy/core/types.hpp"
 #include "policy/elastic/growth.hpp"
 #include "policy/ledger/accounts.hpp"
@@ -187,6 +188,8 @@ struct WaitingRange {
   /// By which a node is chosen among those with room; not for gangs, nor while `home` has room.
   Placement placement = Placement::unset;
   std::string user = {};  ///< of the tenant; empty: none
+  TaskKind kind = {};
+  bool hides_alike = false;  ///< more tasks of their kind wait than the window shows
 };
 
 /// How long one of the tasks may run; 0: for ever.

@@ -15,8 +15,9 @@
 namespace fairwater::inline policy::inline allocator {
 namespace {
 
-/// Longer windows are looked through by deals, which do not look past so many ranges.
-constexpr std::size_t kLongestWindow = 64;
+/// A window shows so many ranges, as long as few were granted. Longer ones are looked through by
+/// deals: a class costs a look at each of its demands.
+constexpr std::size_t kLongestWindow = 128;
 /// How wide a band is to either side, as a part: among few who wait one of them moves it more.
 constexpr std::int64_t kNarrowest = 256;
 constexpr std::int64_t kWidest = 4;

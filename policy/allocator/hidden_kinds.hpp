@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <set>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -19,64 +21,97 @@ struct WindowBounds {
   std::uint32_t tasks = 0;
 };
 
-/// So many users are looked at for each kind that may be shown.
-inline constexpr std::size_t kUsersPerKind = 16;
-
-/// Of the tenant, or of each user where these take turns, the jobs of each kind whose first job is
-/// not in the window: the first kind of each user, then their second ones, so many at most. A queue
-/// whose first kinds are all shown is looked at no further than twice as many.
-template <class Job>
-[[nodiscard]] std::vector<const typename JobQueue<Job>::Jobs*> hidden_kinds(
-    const DemandWindow& window, const UserQueues<Job>& queues, std::size_t most) {
-  std::vector<JobId> shown;
-  shown.reserve(window.next.size());
-  for (const WaitingRange& range : window.next) shown.push_back(range.job);
-  std::sort(shown.begin(), shown.end());
-  std::vector<std::pair<std::size_t, const typename JobQueue<Job>::Jobs*>> hidden;  // with depth
-  const auto look_at = [&](const JobQueue<Job>& queue) {
-    std::size_t depth = 0, looks = 0;
-    for (const auto& [key, kind] : queue.firsts()) {
-      if (depth == most || looks++ == 2 * most) return;
-      if (!std::binary_search(shown.begin(), shown.end(), key.second))
-        hidden.emplace_back(depth++, &queue.of(kind));
-    }
-  };
-  std::size_t users = 0;
-  for (const UserTurn& turn : queues.turns())
-    if (users++ < kUsersPerKind * most) look_at(queues.queues().at(turn.user));
-  if (!queues.takes_turns())
-    for (const auto& [user, queue] : queues.queues()) look_at(queue);
-  std::stable_sort(hidden.begin(), hidden.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
-  hidden.resize(std::min(hidden.size(), most));
-  std::vector<const typename JobQueue<Job>::Jobs*> kinds;
-  kinds.reserve(hidden.size());
-  for (const auto& [depth, jobs] : hidden) kinds.push_back(jobs);
-  return kinds;
+/// Of one kind the next jobs that are not shown.
+template <class Jobs, class Show>
+void append_kind(DemandWindow& window, const Jobs& jobs, const std::vector<JobId>& shown,
+                 WindowBounds left, Show&& show) {
+  for (const auto& [key, job] : jobs) {
+    if (std::binary_search(shown.begin(), shown.end(), key.second)) continue;
+    const std::size_t before = window.next.size();
+    const std::uint32_t tasks = show(job, left);
+    const std::size_t ranges = window.next.size() - before;
+    if (ranges >= left.ranges || tasks >= left.tasks) return;
+    left = {left.ranges - ranges, left.tasks - tasks};
+  }
 }
 
-/// Shows the next jobs of hidden kinds, which share the bounds, each one range at least.
-/// `show(job, bounds)` appends the job's next tasks within the bounds, the first range in any case,
-/// and returns how many. O(window log window + log jobs) for each range.
+/// Of the tenant, or of each user where these take turns, the jobs of each kind whose first job is
+/// not in the window; `shown`: which jobs are, ascending. So many kinds at most: first those of
+/// which nobody shows anything, then the first of each user. O(`most` squared) at most, in the
+/// order of users and of their kinds.
+template <class Job>
+[[nodiscard]] std::vector<const typename JobQueue<Job>::Jobs*> hidden_kinds(
+    const DemandWindow& window, const std::vector<JobId>& shown, const UserQueues<Job>& queues,
+    std::size_t most) {
+  struct Hidden {
+    bool is_shown = false;  ///< others of the kind are
+    std::size_t depth = 0;  ///< among those of its user
+    const typename JobQueue<Job>::Jobs* jobs = nullptr;
+  };
+  std::set<TaskKind> kinds;
+  for (const WaitingRange& range : window.next) kinds.insert(range.kind);
+  std::vector<Hidden> hidden;
+  std::size_t looks = 0;
+  const auto look_at = [&](const JobQueue<Job>& queue) {
+    std::size_t depth = 0;
+    for (const auto& [key, kind] : queue.firsts()) {
+      if (depth == most || looks++ >= most * most) return;
+      if (std::binary_search(shown.begin(), shown.end(), key.second)) continue;
+      const bool is_new = kinds.insert(kind).second;
+      hidden.push_back({!is_new, depth++, &queue.of(kind)});
+    }
+  };
+  for (const UserTurn& turn : queues.turns()) look_at(queues.queues().at(turn.user));
+  if (!queues.takes_turns())
+    for (const auto& [user, queue] : queues.queues()) look_at(queue);
+  std::stable_sort(hidden.begin(), hidden.end(), [](const Hidden& a, const Hidden& b) {
+    return std::tie(a.is_shown, a.depth) < std::tie(b.is_shown, b.depth);
+  });
+  std::vector<const typename JobQueue<Job>::Jobs*> jobs;
+  for (const Hidden& kind : hidden)
+    if (jobs.size() < most) jobs.push_back(kind.jobs);
+  return jobs;
+}
+
+/// Says of each range whether more of its kind wait than the window shows. O(ranges * kinds).
+template <class Job>
+void mark_hidden(DemandWindow& window, const UserQueues<Job>& queues) {
+  std::vector<std::pair<TaskKind, std::int64_t>> hidden;
+  const auto hidden_of = [&](TaskKind kind) -> std::int64_t& {
+    const auto found = std::find_if(hidden.begin(), hidden.end(),
+                                    [&](const auto& known) { return known.first == kind; });
+    if (found != hidden.end()) return found->second;
+    return hidden.emplace_back(kind, queues.tasks_of(kind)).second;
+  };
+  for (const WaitingRange& range : window.next) hidden_of(range.kind) -= range.count;
+  for (WaitingRange& range : window.next) range.hides_alike = hidden_of(range.kind) > 0;
+}
+
+/// Shows the next jobs of hidden kinds, which share the bounds, each one range at least; then marks
+/// what is still hidden. `show(job, bounds)` appends the job's next tasks within the bounds, the
+/// first range in any case, and returns how many. O(log window + log jobs) for each range, beside
+/// hidden_kinds().
 template <class Job, class Show>
 void append_hidden_kinds(DemandWindow& window, const UserQueues<Job>& queues,
                          const WindowBounds& bounds, Show&& show) {
   std::uint64_t tasks = 0;
   for (const WaitingRange& range : window.next) tasks += range.count;
-  if (tasks >= window.pending_tasks || queues.is_of_one_kind()) return;
-  const auto kinds = hidden_kinds(window, queues, bounds.ranges);
-  for (const auto* jobs : kinds) {
-    WindowBounds left{
-        std::max<std::size_t>(1, bounds.ranges / kinds.size()),
-        std::max<std::uint32_t>(1, bounds.tasks / static_cast<std::uint32_t>(kinds.size()))};
-    for (const auto& [key, job] : *jobs) {
-      const std::size_t before = window.next.size();
-      const std::uint32_t shown = show(job, left);
-      const std::size_t ranges = window.next.size() - before;
-      if (ranges >= left.ranges || shown >= left.tasks) break;
-      left = {left.ranges - ranges, left.tasks - shown};
+  if (tasks >= window.pending_tasks) return;
+  if (!queues.is_of_one_kind()) {
+    std::vector<JobId> shown;
+    shown.reserve(window.next.size());
+    for (const WaitingRange& range : window.next) shown.push_back(range.job);
+    std::sort(shown.begin(), shown.end());
+    const auto kinds = hidden_kinds(window, shown, queues, bounds.ranges);
+    for (const auto* jobs : kinds) {
+      const auto part = static_cast<std::uint32_t>(kinds.size());
+      append_kind(window, *jobs, shown,
+                  {std::max<std::size_t>(1, bounds.ranges / part),
+                   std::max<std::uint32_t>(1, bounds.tasks / part)},
+                  show);
     }
   }
+  mark_hidden(window, queues);
 }
 
 }  // namespace fairwater::inline policy::inline allocator

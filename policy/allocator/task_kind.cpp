@@ -27,12 +27,13 @@ class Digest {
 }  // namespace
 
 TaskKind kind_of(const ResourceVector& demand, std::uint32_t at_once, const PlacementRule* rule,
-                 bool preempts) {
+                 std::optional<std::int32_t> preempts_below) {
   Digest digest;
   for (std::size_t r = 0; r < kMaxResources; ++r)
     digest.add(static_cast<std::uint64_t>(std::bit_width(static_cast<std::uint64_t>(demand[r]))));
   digest.add(static_cast<std::uint64_t>(std::bit_width(at_once)));
-  digest.add(preempts ? 1U : 0U);
+  digest.add(preempts_below ? 1U : 0U);
+  if (preempts_below) digest.add(static_cast<std::uint64_t>(*preempts_below));
   if (rule != nullptr) {
     digest.add(rule->sites);
     digest.add(rule->labels.text_digest());

@@ -102,7 +102,7 @@ class UserQueues {
   }
   [[nodiscard]] bool is_any_held() const { return !held_.empty(); }
 
-  /// Without any job from here on; what users hold stays.
+  /// Without any job from here on; what users hold stays, and how many tasks wait.
   void begin_anew(bool takes_turns) {
     takes_turns_ = takes_turns;
     queues_.clear();
@@ -121,6 +121,18 @@ class UserQueues {
                       "a job is taken out of the queue that it is in");
       if (queue->second.jobs().empty()) queues_.erase(queue);
     });
+  }
+  /// So many tasks of the kind wait more, or less.
+  void count_tasks(TaskKind kind, std::int64_t tasks) {
+    const auto counted = tasks_.try_emplace(kind).first;
+    counted->second += tasks;
+    FAIRWATER_CHECK(counted->second >= 0, "no kind has fewer tasks than none");
+    if (counted->second == 0) tasks_.erase(counted);
+  }
+  /// Of all users.
+  [[nodiscard]] std::int64_t tasks_of(TaskKind kind) const {
+    const auto counted = tasks_.find(kind);
+    return counted == tasks_.end() ? 0 : counted->second;
   }
   /// The user holds so many units more, or less.
   void hold(const std::string& user, Units units) {
@@ -162,8 +174,9 @@ class UserQueues {
 
   bool takes_turns_;
   std::map<std::string, Queue> queues_;
-  std::set<UserTurn> turns_;           ///< one for each of queues_, where users take turns
-  std::map<std::string, Units> held_;  ///< by user; none is 0
+  std::map<TaskKind, std::int64_t> tasks_;  ///< that wait; none is 0
+  std::set<UserTurn> turns_;                ///< one for each of queues_, where users take turns
+  std::map<std::string, Units> held_;       ///< by user; none is 0
   std::map<std::string, std::uint64_t> served_;  ///< by user; empty while none is known
 };
 

@@ -22,7 +22,9 @@ WorkQueues::WorkQueues(const PolicyOptions& options, const Cluster& cluster,
   kinds_.reserve(workload.jobs.size());
   for (const Job& job : workload.jobs) {
     const std::uint32_t at_once = job.is_gang ? job.tasks : shares_work(job) ? job.least_tasks : 1;
-    kinds_.push_back(kind_of(job.demand, at_once, job.rule.get(), preemption_of(job).preempts));
+    const auto preempts_below =
+        job.preemption.preempts ? std::optional(job.preemption.priority) : std::nullopt;
+    kinds_.push_back(kind_of(job.demand, at_once, job.rule.get(), preempts_below));
   }
   queues_.reserve(cluster.tenants.size());
   for (const SimTenant& tenant : cluster.tenants)
@@ -137,6 +139,7 @@ void WorkQueues::count_claimed(JobIndex index, std::uint32_t before, std::uint32
     queue.pending[r] += job.demand[r] * (Amount{after} - Amount{before});
   queue.pending_tasks += after;
   queue.pending_tasks -= before;
+  queue.ready.count_tasks(kinds_[index], std::int64_t{after} - std::int64_t{before});
   if (before == 0 && after > 0) {
     queue.late.insert(lateness_of(index));
   } else if (before > 0 && after == 0) {
@@ -211,7 +214,8 @@ WaitingRange WorkQueues::waiting_range(JobIndex index, const Unfinished& unfinis
           .is_gang = starts_together(job, unfinished),
           .preemption = preemption_of(job),
           .placement = placement_for(job.placement, cluster_.tenants[job.tenant].placement),
-          .user = job.user};
+          .user = job.user,
+          .kind = kinds_[index]};
 }
 
 std::vector<AlikeTasks> WorkQueues::waiting(JobIndex index, const Queue& queue,

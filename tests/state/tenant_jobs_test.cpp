@@ -157,6 +157,7 @@ TEST_CASE("what is late first is in a full window, whatever the order", "[unit][
   jobs.add(first);
   const auto last_of = [&](std::size_t max_ranges, std::uint32_t max_tasks) {
     const auto next = jobs.window(max_ranges, max_tasks, 0, WallTime{}).next;
+    CHECK(next.size() <= 2 * max_ranges);
     return next[std::min(max_ranges, next.size()) - 1];
   };
   CHECK(last_of(3, 1000).job == JobId{9});

@@ -1,6 +1,9 @@
 // What a tenant's window shows beside the next tasks in its order: what these would hide.
+#include <bit>
 #include <map>
+#include <optional>
 #include <random>
+#include <set>
 #include <string>
 
 #include <catch2/catch.hpp>
@@ -114,6 +117,76 @@ TEST_CASE("where users take turns, each user's kinds are shown", "[unit][tenant_
   shown.submit(bob);
   // In front some of the jobs that are alike; of the others their part of 8 tasks.
   CHECK(shown.from(kRanges) == "21:4 42:4");
+}
+
+TEST_CASE("kinds of which nobody shows anything come before further users", "[unit][tenant_jobs]") {
+  Shown shown(QueuePolicy::fair);
+  // Users enough to fill what is shown of hidden kinds, each with two kinds; then one with another.
+  for (int user = 0; user < 30; ++user) {
+    JobSpec spec = shown.spec(1000);
+    spec.user = "user" + std::to_string(user);
+    shown.submit(spec, 20);
+    spec.resources["cpu"] = 100;
+    shown.submit(spec);
+  }
+  JobSpec last = shown.spec(3, 100'000);
+  last.user = "zoe";
+  shown.submit(last);
+  CHECK_THAT(shown.from(kRanges), Catch::Contains("631:"));
+}
+
+TEST_CASE("no task is shown twice, and what is hidden is told", "[property][tenant_jobs]") {
+  std::size_t hidden = 0, late = 0;
+  for (std::uint64_t seed = 1; seed <= 400; ++seed) {
+    INFO("seed " << seed);
+    std::mt19937_64 random(seed);
+    const auto below = [&](std::uint64_t limit) { return random() % limit; };
+    constexpr QueuePolicy kPolicies[] = {QueuePolicy::fifo, QueuePolicy::fair,
+                                         QueuePolicy::priority, QueuePolicy::shortest_first};
+    TenantJobs jobs(kShows, kPolicies[below(4)], ResourceCatalog{});
+    // What makes a kind here: the amount, and the magnitude of what starts together.
+    using Kind = std::pair<Amount, int>;
+    std::map<std::uint64_t, std::pair<Kind, std::uint32_t>> waiting;  // by job
+    std::map<Kind, std::int64_t> tasks_of;
+    const auto count = 1 + below(40);
+    for (std::uint64_t id = 1; id <= count; ++id) {
+      JobSpec spec;
+      spec.command = {"true"};
+      spec.tasks_min = spec.tasks_max = static_cast<std::uint32_t>(1 + below(12));
+      spec.gang = below(6) == 0;
+      spec.resources = {{"cpu", Amount{100} << (2 * below(4))}};
+      spec.priority = static_cast<std::int32_t>(below(3));
+      spec.time_limit_ms = below(2) == 0 ? 0 : static_cast<std::int64_t>(1 + below(50)) * 60'000;
+      spec.user = below(2) == 0 ? "ann" : "bob";
+      jobs.add({submitted_job({JobId{id}, kShows, spec}, WallTime{}), {}, {}});
+      const Kind kind{spec.resources.at("cpu"), std::bit_width(spec.gang ? spec.tasks_min : 1U)};
+      waiting[id] = {kind, spec.tasks_min};
+      tasks_of[kind] += spec.tasks_min;
+    }
+    const std::size_t ranges = 1 + below(10);
+    std::optional<WallTime> now;
+    if (below(4) != 0) now = WallTime{static_cast<std::int64_t>(below(7200)) * 1'000'000};
+    const auto window = jobs.window(ranges, static_cast<std::uint32_t>(1 + below(30)), 0, now);
+    REQUIRE(window.next.size() <= 2 * ranges);
+    std::set<std::pair<JobId, std::uint32_t>> shown;
+    std::map<Kind, std::int64_t> hidden_of = tasks_of;
+    std::map<TaskKind, Kind> kinds;
+    for (const WaitingRange& range : window.next) {
+      const auto& [kind, tasks] = waiting.at(range.job.value);
+      REQUIRE(kinds.try_emplace(range.kind, kind).first->second == kind);
+      if (range.is_gang) REQUIRE(range.count == tasks);
+      hidden_of[kind] -= range.count;
+      for (std::uint32_t i = 0; i < range.count; ++i)
+        REQUIRE(shown.emplace(range.job, range.first_index + i).second);
+    }
+    for (const WaitingRange& range : window.next) {
+      REQUIRE(range.hides_alike == (hidden_of.at(kinds.at(range.kind)) > 0));
+      hidden += range.hides_alike ? 1 : 0;
+    }
+    late += now && window.next.size() > ranges ? 1 : 0;
+  }
+  CHECK(hidden > 100);
+  CHECK(late > 20);
 }
 
 TEST_CASE("a queue knows the first of each kind", "[property][tenant_jobs]") {
