@@ -87,7 +87,7 @@ class TreeFilling {
     Waiting& waiting = waiting_[slot];
     waiting.shape.reset();
     while (skip_taken(*waiting.tenant, waiting.cursor)) {
-      if (is_within_max(state_, *waiting.tenant, waiting.next())) {
+      if (state_.is_within_max(*waiting.tenant, waiting.next())) {
         const std::size_t shape = shape_of(*waiting.tenant, waiting.next());
         if (!shapes_[shape].mind.empty()) return stand_at(slot, shape);
       }
@@ -158,7 +158,7 @@ class TreeFilling {
       look_again_below(group);
     // It holds more, and may be at its own max; of its range nothing may be left.
     if (waiting.shape && waiting.next().range.count > 0 &&
-        is_within_max(state_, tenant, waiting.next()))
+        state_.is_within_max(tenant, waiting.next()))
       shares_.set(tenant, &waiting.next());
     else
       look(slot);
@@ -213,7 +213,7 @@ class TreeFilling {
     for (const std::uint32_t slot : limited.slots) {
       const Waiting& waiting = waiting_[slot];
       if (!waiting.shape) continue;
-      if (is_within_max(state_, *waiting.tenant, waiting.next()))
+      if (state_.is_within_max(*waiting.tenant, waiting.next()))
         note_asked(limited, waiting.next());
       else
         look(slot);

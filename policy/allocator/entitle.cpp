@@ -90,26 +90,29 @@ void EntitleStage::share_passed_on(const Entitlement& entitlement) {
   }
 }
 
-/// It is granted all that its window shows and has room, and the node has room for more like that,
-/// which it has: what of its allowance the tasks leave is for these.
+/// It is granted all that its window shows and has room, and the node has room for more like the
+/// last of that, which it has: what of its allowance the tasks leave is for these.
 bool EntitleStage::is_to_run_out(const TenantState& tenant) {
-  if (!tenant.hides_tasks()) return false;
+  if (std::none_of(tenant.window.begin(), tenant.window.end(),
+                   [](const WindowRange& entry) { return entry.range.hides_alike; }))
+    return false;
   std::array<Wide, kMaxResources> taken{};
   const WindowRange* last = nullptr;
   for (const WindowRange& entry : tenant.window) {
     if (entry.range.count == 0) continue;
     if (!deal_.tasks.fits_now(tenant, entry)) {
-      if (deal_.state.somewhere_has_room(tenant, entry.range)) return false;
+      if (deal_.state.may_have_room(tenant, entry)) return false;
       continue;
     }
     last = &entry;
     for (std::size_t r = 0; r < kMaxResources; ++r)
       taken[r] += Wide{entry.range.demand[r]} * entry.range.count;
   }
+  if (last == nullptr || !last->range.hides_alike) return false;
   const ResourceVector& free = deal_.tasks.free();
-  for (const std::size_t r : last != nullptr ? last->asks : ResourceSet{})
+  for (const std::size_t r : last->asks)
     if (taken[r] + last->range.demand[r] > free[r]) return false;
-  return last != nullptr;
+  return true;
 }
 
 bool EntitleStage::give_allowances() {

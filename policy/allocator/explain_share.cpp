@@ -29,7 +29,7 @@ class ShareExplanation {
       if (&waiting == &tenant)
         shares_.set(waiting, &next);
       else if (skip_taken(waiting, cursor) &&
-               is_within_max(state, waiting, waiting.window[cursor.next]))
+               state.is_within_max(waiting, waiting.window[cursor.next]))
         shares_.set(waiting, &waiting.window[cursor.next]);
     }
   }

@@ -402,7 +402,7 @@ void PlaceStage::place_task(ClaimantIndex index, std::uint32_t range_index, Gran
                     {range.limit_ms, range.expected_ms, 0, range.is_service}, range.preemption,
                     range.user);
   if (range.count == 0) {
-    deal_.state.note_granted_whole(tenant, range);
+    deal_.state.note_granted_whole(tenant, entry);
     if (tenant.has_run_out()) deal_.run_out.push_back(tenant.rank.slot);
   }
   deal_.grants.push_back(grant);

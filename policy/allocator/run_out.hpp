@@ -2,14 +2,13 @@
 //
 // A window shows a tenant's next tasks, and no more than so many. Where more room is free at once,
 // at first or when much ends together, all that it shows may be granted while the tenant waits with
-// more, which nobody here knows. So has run out what still shows tasks that have room nowhere,
-// where another like the last that was granted would have. To deal on would give others what is
-// its: a tenant with jobs of
-// one task beside one with a job of thousands would hold as many tasks as its window has, whatever
-// its weight. So while one whose window has run out holds less than its quota, nobody gets anything
-// beyond its own: the deal leaves the rest of the room, and no other node is dealt until the next
-// window has come, which follows on the grants as soon as they are durable. Who has its quota is
-// not waited for.
+// more, which nobody here knows. So does a window run out that still shows tasks which have room
+// nowhere, where another like the last that was granted has room, and waits. To deal on would give
+// others what is its: a tenant with jobs of one task beside one with a job of thousands would hold
+// as many tasks as its window has, whatever its weight. So while one whose window has run out holds
+// less than its quota, nobody gets anything beyond its own: the deal leaves the rest of the room,
+// and no other node is dealt until the next window has come, which follows on the grants as soon as
+// they are durable. Who has its quota is not waited for.
 #pragma once
 
 #include "policy/allocator/quotas.hpp"

@@ -16,15 +16,6 @@ SharePlace at(NodeId node, Placement placement = Placement::unset) {
 
 }  // namespace
 
-bool is_within_max(const AllocatorState& state, const TenantState& tenant,
-                   const WindowRange& entry) {
-  for (const std::size_t r : entry.asks)
-    if (entry.asked_at_once(r) > tenant.holdings[r].left &&
-        !state.quotas().has_room(tenant, r, entry.asked_at_once(r)))
-      return false;
-  return true;
-}
-
 bool skip_taken(const TenantState& tenant, Cursor& cursor) {
   while (cursor.next < tenant.window.size() && tenant.window[cursor.next].range.count == 0)
     ++cursor.next;
@@ -39,7 +30,7 @@ bool is_below_every_min(const TenantState& tenant) {
 }
 
 std::optional<SharePlace> SharePlaces::find(const TenantState& tenant, const WindowRange& entry) {
-  if (!is_within_max(state_, tenant, entry)) return std::nullopt;
+  if (!state_.is_within_max(tenant, entry)) return std::nullopt;
   if (entry.is_gang()) return place_of_gang(tenant, entry);
   const WaitingRange& task = entry.range;
   if (task.home && state_.node_has_room(task.home, tenant, task)) return at(task.home);
@@ -125,7 +116,7 @@ void SharePlaces::give(TenantState& tenant, std::uint32_t index, const GangShare
   state_.place(node, tenant, grant, {range.limit_ms, range.expected_ms, 0, range.is_service},
                range.preemption, range.user);
   state_.refresh_room(node);
-  if (range.count == 0) state_.note_granted_whole(tenant, range);
+  if (range.count == 0) state_.note_granted_whole(tenant, entry);
   granted_.insert(tenant.rank.slot);
   const auto [found, is_new] = deal_of_.try_emplace(share.node, deals_.size());
   if (is_new) {

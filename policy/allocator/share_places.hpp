@@ -52,10 +52,6 @@ class SharePlaces {
   std::set<std::uint32_t> granted_;  ///< tenants' slots
 };
 
-/// By its own max and its groups', for what starts at once.
-[[nodiscard]] bool is_within_max(const AllocatorState& state, const TenantState& tenant,
-                                 const WindowRange& entry);
-
 /// The cursor stands at a range with tasks; false: there is none.
 [[nodiscard]] bool skip_taken(const TenantState& tenant, Cursor& cursor);
 

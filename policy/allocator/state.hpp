@@ -112,10 +112,11 @@ class AllocatorState {
   void arrange_turns();
   /// A deal placed some of its tasks.
   void forget_granted(TenantState& tenant);
-  /// All tasks of the range, which is in the tenant's window, have been placed. Where a node has
-  /// room for another like them, and none for any that the window still shows, it hides what has
-  /// room. O(ranges), and O(log nodes) for each until one has room.
-  void note_granted_whole(TenantState& tenant, const WaitingRange& range);
+  /// All tasks of the range, which is in the tenant's window, have been placed. Where more of their
+  /// kind wait than it shows, and a node has room for another, but none for any that it still
+  /// shows, these do not count any more. O(log nodes) for each other demand until one has room, and
+  /// kFewLooks nodes of each.
+  void note_granted_whole(TenantState& tenant, const WindowRange& entry);
   /// Slots of tenants whose windows have run out.
   [[nodiscard]] const std::set<std::uint32_t>& run_out() const { return run_out_; }
   [[nodiscard]] Units cost(const ResourceVector& demand) const;
@@ -284,8 +285,15 @@ class AllocatorState {
   /// The same of one node, which may be gone.
   [[nodiscard]] bool node_has_room(NodeId node, const TenantState& tenant,
                                    const WaitingRange& task) const;
-  /// The same of any node; where many have room that may not be used, the first ones tell.
-  [[nodiscard]] bool somewhere_has_room(const TenantState& tenant, const WaitingRange& task);
+  /// By its tenant's own max and its groups', for what starts at once.
+  [[nodiscard]] bool is_within_max(const TenantState& tenant, const WindowRange& entry) const;
+  /// Below these maxes on some node, as far as kFewLooks of them tell. Not of a gang: one that
+  /// waits was tried.
+  [[nodiscard]] bool may_have_room(const TenantState& tenant, const WindowRange& entry);
+  /// The same of any node; where more than so many have room that may not be used, the first ones
+  /// tell.
+  [[nodiscard]] bool somewhere_has_room(const TenantState& tenant, const WaitingRange& task,
+                                        std::uint32_t most_looks = SiteRooms::kMaxNodesLookedAt);
 
   /// The node that the task's placement rule chooses, see node_choice.hpp.
   [[nodiscard]] std::optional<NodeId> choose_node(const TenantState& tenant,
@@ -467,6 +475,7 @@ class AllocatorState {
             const PreemptionTerms& preemption, const std::string& user);
   /// One of the tenant's users holds so much more, or less.
   void count_user(TenantState& tenant, const std::string& user, Units more);
+  static constexpr std::uint32_t kFewLooks = 64;
   [[nodiscard]] bool shows_what_has_room(const TenantState& tenant);
   void strike(TenantState& tenant, const TaskKey& task, const ResourceVector& demand,
               bool counted_as_pending);

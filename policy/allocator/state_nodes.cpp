@@ -123,10 +123,24 @@ bool AllocatorState::node_has_room(NodeId id, const TenantState& tenant,
          may_use(*there, tenant, task);
 }
 
-bool AllocatorState::somewhere_has_room(const TenantState& tenant, const WaitingRange& task) {
+bool AllocatorState::is_within_max(const TenantState& tenant, const WindowRange& entry) const {
+  for (const std::size_t r : entry.asks) {
+    const Amount asked = entry.asked_at_once(r);
+    if (asked > tenant.holdings[r].left && !quotas_.has_room(tenant, r, asked)) return false;
+  }
+  return true;
+}
+
+bool AllocatorState::may_have_room(const TenantState& tenant, const WindowRange& entry) {
+  return !entry.is_gang() && is_within_max(tenant, entry) &&
+         somewhere_has_room(tenant, entry.range, kFewLooks);
+}
+
+bool AllocatorState::somewhere_has_room(const TenantState& tenant, const WaitingRange& task,
+                                        std::uint32_t most_looks) {
   const std::span<const ResourceVector> demand(&task.demand, 1);
   std::uint32_t looked_at = 0;
-  for (auto id = rooms_.next(NodeId{}, demand); id && looked_at < SiteRooms::kMaxNodesLookedAt;
+  for (auto id = rooms_.next(NodeId{}, demand); id && looked_at < most_looks;
        id = rooms_.next(NodeId{id->value + 1}, demand), ++looked_at)
     if (node_has_room(*id, tenant, task)) return true;
   return false;

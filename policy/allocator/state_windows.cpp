@@ -123,14 +123,21 @@ void AllocatorState::forget_granted(TenantState& tenant) {
 }
 
 bool AllocatorState::shows_what_has_room(const TenantState& tenant) {
-  return std::any_of(tenant.window.begin(), tenant.window.end(), [&](const WindowRange& entry) {
-    return entry.range.count > 0 && somewhere_has_room(tenant, entry.range);
+  const WaitingRange* without = nullptr;
+  // What has room rather stands behind: what stands before it is tried before it.
+  return std::any_of(tenant.window.rbegin(), tenant.window.rend(), [&](const WindowRange& entry) {
+    const WaitingRange& range = entry.range;
+    if (range.count == 0) return false;
+    if (without != nullptr && without->kind == range.kind && without->demand == range.demand)
+      return false;
+    without = &range;
+    return may_have_room(tenant, entry);
   });
 }
 
-void AllocatorState::note_granted_whole(TenantState& tenant, const WaitingRange& range) {
-  if (range.is_gang || !tenant.hides_tasks()) return;
-  tenant.hides_what_has_room = somewhere_has_room(tenant, range) && !shows_what_has_room(tenant);
+void AllocatorState::note_granted_whole(TenantState& tenant, const WindowRange& entry) {
+  if (!entry.range.hides_alike) return;
+  tenant.shows_no_room = may_have_room(tenant, entry) && !shows_what_has_room(tenant);
 }
 
 void AllocatorState::strike(TenantState& tenant, const TaskKey& task, const ResourceVector& demand,
@@ -174,8 +181,8 @@ void AllocatorState::set_window(DemandWindow window) {
           held.emplace_back(task->first, task->second.grant.demand);
   for (const auto& [task, demand] : held) strike(changed, task, demand, false);
 
-  changed.hides_what_has_room = changed.hides_what_has_room && !changed.unseen.empty() &&
-                                changed.hides_tasks() && !shows_what_has_room(changed);
+  changed.shows_no_room =
+      changed.shows_no_room && !changed.unseen.empty() && !shows_what_has_room(changed);
 
   changed.preempts =
       std::any_of(changed.window.begin(), changed.window.end(),

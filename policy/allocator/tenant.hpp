@@ -172,7 +172,7 @@ struct alignas(64) TenantState {
   UserShares users;                     ///< who hold something or are in the window
   std::set<std::string> named_devices;  ///< that its window asks for
   bool takes_turns = false;             ///< see DemandWindow
-  bool hides_what_has_room = false;     ///< its window, see AllocatorState::note_granted_whole
+  bool shows_no_room = false;           ///< its window, see AllocatorState::note_granted_whole
   Units known_deficit = 0;              ///< as AllocatorState has it among all deficits
   DueFromDebtors due_from_debtors;      ///< in what would be padding: deals walk over tenants
   /// Of some resource it holds less, but for what has grown.
@@ -185,15 +185,9 @@ struct alignas(64) TenantState {
   /// it sends when it has seen the grants, will show that.
   [[nodiscard]] bool has_run_out() const {
     return pending_tasks > 0 && !unseen.empty() &&
-           (hides_what_has_room ||
+           (shows_no_room ||
             std::none_of(window.rbegin(), window.rend(),
                          [](const WindowRange& entry) { return entry.range.count > 0; }));
-  }
-  /// Its window does not show all that waits.
-  [[nodiscard]] bool hides_tasks() const {
-    std::uint64_t shown = 0;
-    for (const WindowRange& entry : window) shown += entry.range.count;
-    return pending_tasks > shown;
   }
   [[nodiscard]] bool waits() const { return pending_tasks > 0 || !window.empty(); }
   [[nodiscard]] ResourceVector held_against_quota() const { return used - used_beyond_quota; }

@@ -34,6 +34,12 @@ struct Short {
       queues[tenant].push_back(
           {.job = JobId{++last_job}, .count = tasks, .demand = cpu(millicores), .rule = nullptr});
   }
+  /// Behind what a window shows.
+  static bool hides_alike(const std::deque<WaitingRange>& queue, const ResourceVector& demand) {
+    for (std::size_t i = kShown; i < queue.size(); ++i)
+      if (queue[i].demand == demand) return true;
+    return false;
+  }
   void show(std::uint32_t tenant) {
     DemandWindow window{.tenant = TenantId{tenant}, .next = {}, .pending = {}};
     for (const WaitingRange& range : queues[tenant]) {
@@ -41,6 +47,8 @@ struct Short {
       window.pending += range.demand * Amount{range.count};
       window.pending_tasks += range.count;
     }
+    for (WaitingRange& range : window.next)
+      range.hides_alike = hides_alike(queues[tenant], range.demand);
     window.seen_deal = cycle.last_deal();
     cycle.take_window(std::move(window));
   }
@@ -177,6 +185,48 @@ TEST_CASE("tasks that have room nowhere do not keep a window from running out",
   cluster.submit(2, 1500, 1, 1000);
   cluster.submit(2, 10, 1, 2'000'000);
   cluster.submit(2, 1500, 1, 1000);
+  cluster.fill();
+  CHECK(cluster.held(1) == 400);
+  CHECK(cluster.held(2) == 1200);
+}
+
+TEST_CASE("a window that hides only what has no room either is not waited for",
+          "[unit][allocator]") {
+  AllocatorSettings settings = default_settings(GENERATE(Accounting::units, Accounting::time));
+  settings.allocation = GENERATE(AllocationRule::sequence, AllocationRule::drf);
+  Short cluster(settings);
+  cluster.tenant(1, 1);
+  cluster.tenant(2, 3);
+  SECTION("on many nodes") { cluster.nodes(100, 16'000); }
+  SECTION("on a large one") { cluster.nodes(1, 1'600'000); }
+  cluster.cycle.set_node(NodeId{200}, {}, cpu(2'000'000), false);
+  cluster.submit(1, 2, 2000, 1000);
+  cluster.submit(2, 63, 1, 2'000'000);
+  cluster.submit(2, 1, 1, 1000);
+  cluster.submit(2, 100, 1, 2'000'000);
+  cluster.show(1);
+  cluster.show(2);
+  cluster.run();
+  CHECK(cluster.held(2) == 1);
+  CHECK(cluster.held(1) == 1599);
+}
+
+TEST_CASE("what a max keeps back does not keep a window from running out", "[unit][allocator]") {
+  Short cluster(default_settings(GENERATE(Accounting::units, Accounting::time)));
+  cluster.tenant(1, 1);
+  TenantTerms terms;
+  terms.weight = 3;
+  terms.max[1] = 0;
+  cluster.cycle.set_tenant(TenantId{2}, terms);
+  for (std::uint32_t node = 1; node <= 100; ++node) {
+    ResourceVector capacity = cpu(16'000);
+    capacity[1] = 16;
+    cluster.cycle.set_node(NodeId{node}, {}, capacity, true);
+  }
+  cluster.submit(1, 2, 2000, 1000);
+  cluster.submit(2, 10, 1, 1000);
+  for (WaitingRange& range : cluster.queues[2]) range.demand[1] = 1;
+  cluster.submit(2, 3000, 1, 1000);
   cluster.fill();
   CHECK(cluster.held(1) == 400);
   CHECK(cluster.held(2) == 1200);
