@@ -29,10 +29,10 @@ class Reclaiming {
     keep_bounds();
     // By dominant shares nothing may stay that has grown, and nobody is within a quota.
     if (state_.allocates_by_share()) return victims_.tell();
-    for (const std::vector<std::uint32_t>& slots : whom_to_serve())
-      for (const bool preempting : {true, false})
-        for (const std::uint32_t slot : slots)
-          if (state_.at(slot).preempts || !preempting) serve(state_.at(slot), preempting);
+    for (const std::uint32_t slot : whom_to_serve()) {
+      if (served_ >= kMostReclaimers) break;
+      serve(state_.at(slot));
+    }
     state_.set_claims(std::move(claims_));
     keep_unserved_promises();
     state_.promise_below_maxes(std::move(promises_));
@@ -43,7 +43,7 @@ class Reclaiming {
 
  private:
   /// What is guaranteed comes first; alone where nobody else can take anything.
-  [[nodiscard]] std::vector<std::vector<std::uint32_t>> whom_to_serve() const {
+  [[nodiscard]] std::vector<std::uint32_t> whom_to_serve() const {
     std::vector<std::uint32_t> below_min, others;
     for (const RankKey& key : state_.waiting()) {
       const TenantState& tenant = state_.at(key.slot);
@@ -51,8 +51,8 @@ class Reclaiming {
           for_min_ && (tenant.is_below_min() || state_.is_in_group_below_min(tenant));
       (is_below ? below_min : others).push_back(key.slot);
     }
-    if (!serves_all_) others.clear();
-    return {std::move(below_min), std::move(others)};
+    if (serves_all_) below_min.insert(below_min.end(), others.begin(), others.end());
+    return below_min;
   }
 
   /// Room that a task will have.
@@ -116,18 +116,11 @@ class Reclaiming {
     return state_.cost(victim.held.demand);
   }
 
-  /// Those of its tasks that may preempt, or the others, in their order, as long as they are within
-  /// its quota. Those that may come first: what waits before them, and can take nothing from
-  /// anybody, is no reason for them to wait.
-  void serve(TenantState& tenant, bool preempting) {
-    const std::size_t most = preempting ? kMostPreempting : kMostReclaimers;
-    if (served_ >= most) return;
+  /// Its tasks in their order, as long as they are within its quota.
+  void serve(TenantState& tenant) {
     ResourceVector left = state_.quotas().quota(tenant) - tenant.held_against_quota();
-    const auto served = claims_.of_tenants.find(tenant.id);
-    if (served != claims_.of_tenants.end()) left -= served->second;
     std::map<JobId, std::uint32_t> with_room;  // that others made for them before
     for (const WindowRange& entry : tenant.window) {
-      if (entry.range.preemption.preempts != preempting) continue;
       // Which of the gpus that tasks share would become free is planned for any, not for names.
       if (names_devices(entry.range) && state_.takes_shares(entry.range.demand)) continue;
       std::uint32_t& has_room =
@@ -136,7 +129,7 @@ class Reclaiming {
               .first->second;
       const std::uint32_t at_once = entry.starts_at_once;
       for (std::uint32_t tasks = 0; tasks < entry.range.count; tasks += at_once) {
-        if (served_ >= most || !is_within(left, entry)) return;
+        if (served_ >= kMostReclaimers || !is_within(left, entry)) return;
         for (const std::size_t r : entry.asks) left[r] -= entry.asked_at_once(r);
         rights_ = preemption_rights(state_, tenant, entry, for_min_,
                                     {groups(), victims_.preempted(), claims_});

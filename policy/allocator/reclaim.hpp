@@ -20,9 +20,6 @@
 // the max of a group keeps the task back they are tasks in that group, and what that leaves below
 // the max is promised to it: nobody else takes it, who may start where the task may not.
 //
-// Tasks that may preempt are looked for before others that wait, but for those of tenants below a
-// min: others take nothing from who runs beyond its quota, and may be many.
-//
 // That room is kept for it, and for all tasks of its gang: who is late, has a turn before it or is
 // owed units would take it otherwise, and be preempted next (made_rooms.hpp).
 //
@@ -46,7 +43,5 @@ namespace fairwater::inline policy::inline allocator {
 
 /// Tasks for which one call takes room back: a bound of its work. Those behind have the next.
 inline constexpr std::size_t kMostReclaimers = 256;
-/// So many of them for tasks that may preempt, so that others have some.
-inline constexpr std::size_t kMostPreempting = kMostReclaimers / 2;
 
 }  // namespace fairwater::inline policy::inline allocator

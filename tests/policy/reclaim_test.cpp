@@ -121,24 +121,6 @@ TEST_CASE("nothing grows into what was given back below a group's max", "[unit][
   CHECK(cycle.tenant(TenantId{1}).used == cpu(3000));
 }
 
-TEST_CASE("many that may preempt, and can take nothing, leave others their turn",
-          "[unit][growth]") {
-  DealCycle cycle = grown(cpu(1000));
-  cycle.set_tenant(TenantId{3}, {});
-  std::vector<WaitingRange> urgent;
-  for (std::uint32_t job = 1; job <= 300; ++job) {
-    urgent.push_back(asks(1000 + job, cpu(1)));
-    urgent.back().rule = std::make_shared<PlacementRule>(PlacementRule{{"nowhere"}, {}, {}});
-    urgent.back().preemption = {.priority = 1, .preempts = true};
-  }
-  cycle.take_window(window_of(3, urgent));
-  REQUIRE(run_all(cycle).empty());
-  cycle.take_window(window_of(2, {asks(2, cpu(1000))}));
-  const auto reclaimed = run_all(cycle);
-  REQUIRE(reclaimed.size() == 1);
-  CHECK(reclaimed.front().claimant == TenantId{2});
-}
-
 TEST_CASE("nothing within a group's min is preempted for who is not in it", "[unit][preemption]") {
   // Of two processors the group has one, by a task of the first that is beyond its own quota, since
   // the second waits; and the youngest goes first.
