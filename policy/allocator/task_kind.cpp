@@ -3,17 +3,16 @@
 #include <bit>
 #include <functional>
 #include <string>
+#include <vector>
+
+#include "policy/core/splitmix64.hpp"
 
 namespace fairwater::inline policy::inline allocator {
 namespace {
 
 class Digest {
  public:
-  void add(std::uint64_t number) {
-    constexpr std::uint64_t kOdd = 0x9E37'79B9'7F4A'7C15;  // 2^64 over the golden ratio
-    value_ = (value_ ^ number) * kOdd;
-    value_ ^= value_ >> 32;
-  }
+  void add(std::uint64_t number) { value_ = SplitMix64(value_ ^ number).next(); }
   void add(const std::vector<std::string>& texts) {
     add(texts.size());
     for (const std::string& text : texts) add(std::hash<std::string>{}(text));
