@@ -14,7 +14,7 @@ struct ShareTurn {
   bool is_below_min = false;  ///< comes before those that are not
   WeightedShare share;
   TenantState* tenant = nullptr;
-  Cursor cursor;
+  std::uint32_t cursor = 0;
 };
 
 /// For a heap with the first one on top.
@@ -33,7 +33,7 @@ class ShareFilling {
   SharedDeals run(std::size_t max_deals, std::size_t max_entries) {
     for (const RankKey& key : state_.waiting()) {
       TenantState& tenant = state_.at(key.slot);
-      Cursor cursor;
+      std::uint32_t cursor = 0;
       if (skip_taken(tenant, cursor)) push(tenant, cursor);
     }
     std::size_t entries = 0;
@@ -43,7 +43,7 @@ class ShareFilling {
   }
 
  private:
-  void push(TenantState& tenant, const Cursor& cursor) {
+  void push(TenantState& tenant, std::uint32_t cursor) {
     turns_.push_back({is_below_every_min(tenant),
                       weighted_share(tenant.used, state_.capacity(), tenant.terms.weight), &tenant,
                       cursor});
@@ -56,14 +56,14 @@ class ShareFilling {
     ShareTurn turn = turns_.back();
     turns_.pop_back();
     TenantState& tenant = *turn.tenant;
-    const std::uint32_t range = turn.cursor.next;
+    const std::uint32_t range = turn.cursor;
     std::size_t placed = 0;
     if (const auto place = places_.find(tenant, tenant.window[range])) {
       const GrantStep step = turn.is_below_min ? GrantStep::guarantee : GrantStep::allowance;
       placed = places_.start(tenant, range, *place, step);
       has_run_out_ = tenant.has_run_out();
     } else {
-      ++turn.cursor.next;
+      ++turn.cursor;
     }
     if (skip_taken(tenant, turn.cursor)) push(tenant, turn.cursor);
     return placed;

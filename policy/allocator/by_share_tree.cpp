@@ -32,9 +32,9 @@ struct Shape {
 /// A tenant that waits.
 struct Waiting {
   TenantState* tenant = nullptr;
-  Cursor cursor;
+  std::uint32_t cursor = 0;
   std::optional<std::size_t> shape;  ///< of what is at the cursor; none: nothing can be placed
-  [[nodiscard]] const WindowRange& next() const { return tenant->window[cursor.next]; }
+  [[nodiscard]] const WindowRange& next() const { return tenant->window[cursor]; }
 };
 
 /// A group with a max of its own.
@@ -91,7 +91,7 @@ class TreeFilling {
         const std::size_t shape = shape_of(*waiting.tenant, waiting.next());
         if (!shapes_[shape].mind.empty()) return stand_at(slot, shape);
       }
-      ++waiting.cursor.next;
+      ++waiting.cursor;
     }
     close(slot);
   }
@@ -142,13 +142,13 @@ class TreeFilling {
     TenantState& tenant = *waiting.tenant;
     const auto place = places_.find(tenant, waiting.next());
     if (!place) {  // it was the last of many nodes that were looked at, and is not now
-      ++waiting.cursor.next;
+      ++waiting.cursor;
       look(slot);
       return 0;
     }
     const GrantStep step =
         shares_.tree.first_is_below_min() ? GrantStep::guarantee : GrantStep::allowance;
-    const std::size_t placed = places_.start(tenant, waiting.cursor.next, *place, step);
+    const std::size_t placed = places_.start(tenant, waiting.cursor, *place, step);
     has_run_out_ = tenant.has_run_out();
     shares_.follow_mins(state_, tenant);
     if (waiting.next().is_gang()) waiting.shape.reset();

@@ -194,7 +194,7 @@ void PlaceByTime::look_for_late(std::uint32_t number, std::optional<Late>& first
 }
 
 void PlaceByTime::look_at_turn(Candidate& candidate) {
-  const WindowRange& entry = candidate.tenant->window[candidate.cursor.next];
+  const WindowRange& entry = candidate.tenant->window[candidate.cursor];
   candidate.standing = deal_.tasks.standing(*candidate.tenant, entry);
   candidate.turn = turn_of(turn_terms(deal_.state, *candidate.tenant, entry),
                            candidate.standing != Standing::at_quota, memory_ms_);
@@ -225,7 +225,7 @@ void PlaceByTime::add_candidate(TenantState& tenant, Expected& expected) {
   candidate.tenant = &tenant;
   if (!deal_.tasks.find_possible(tenant, candidate.cursor)) return;
   candidates_.push_back(candidate);
-  expected.add(tenant.window[candidate.cursor.next].range.expected_ms);
+  expected.add(tenant.window[candidate.cursor].range.expected_ms);
 }
 
 /// Those who wait for something that the node could hold, and how long their next tasks take.
@@ -338,14 +338,14 @@ void PlaceByTime::place_in_turns() {
     if (!first) break;
     Candidate& candidate = candidates_[*first];
     TenantState& tenant = *candidate.tenant;
-    const WindowRange& entry = tenant.window[candidate.cursor.next];
+    const WindowRange& entry = tenant.window[candidate.cursor];
     const Standing standing = candidate.standing;
     if (standing != Standing::within && deal_.awaits_window()) break;
     if (standing == Standing::at_quota && !tenant.terms.borrows()) {
-      ++candidate.cursor.next;
-    } else if (!start(tenant, candidate.cursor.next, step_of(standing))) {
+      ++candidate.cursor;
+    } else if (!start(tenant, candidate.cursor, step_of(standing))) {
       if (!is_closed_) (void)keep_room(tenant, entry, standing != Standing::at_quota);
-      ++candidate.cursor.next;
+      ++candidate.cursor;
     }
     if (is_quick || !deal_.tasks.find_possible(tenant, candidate.cursor)) continue;
     look_at_turn(candidate);
@@ -382,7 +382,7 @@ bool PlaceByTime::may_start(const TenantState& tenant, const WindowRange& entry)
 ClaimantIndex PlaceByTime::take_part(TenantState& tenant, std::uint32_t range, GrantStep step) {
   const ClaimantIndex index = deal_.claimants.of(tenant);
   Claimant& claimant = deal_.claimants[index];
-  claimant.cursor.next = range;
+  claimant.cursor = range;
   claimant.next = &tenant.window[range];
   claimant.standing.reset();
   claimant.backfilled = claimant.backfilled || step == GrantStep::backfill;

@@ -109,7 +109,7 @@ class PlaceByTime {
  private:
   struct Candidate {
     TenantState* tenant = nullptr;
-    Cursor cursor;
+    std::uint32_t cursor = 0;
     /// With the task at the cursor: grants to others do not move it, nor the turn.
     AllocatorQuotas::Standing standing = AllocatorQuotas::Standing::within;
     Turn turn{};

@@ -14,18 +14,13 @@
 
 namespace fairwater::inline policy::inline allocator {
 
-/// Place in a tenant's window.
-struct Cursor {
-  std::uint32_t next = 0;  ///< first range that may still fit
-};
-
 struct Claimant {
   TenantState* tenant = nullptr;
   const WindowRange* next = nullptr;  ///< at the cursor; none when nothing fits
   /// What it has due: its deficit and all entries so far. Negative when it took more.
   Units credit = 0;
-  Cursor cursor;
-  std::size_t checked = 0;  ///< how many tasks had been placed when the cursor was moved last
+  std::uint32_t cursor = 0;  ///< in its window, the first range that may still fit
+  std::size_t checked = 0;   ///< how many tasks had been placed when the cursor was moved last
   /// With the task at the cursor; none: to be looked up.
   std::optional<AllocatorQuotas::Standing> standing;
   bool has_work = false;    ///< a task of its window fits here

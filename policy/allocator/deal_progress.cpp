@@ -37,10 +37,10 @@ void DealProgress::draw(Units units) {
 void DealProgress::give_work(Claimant& claimant) {
   claimant.has_work = true;
   const TenantState& tenant = *claimant.tenant;
-  claimant.cursor = tasks.first_that_fits(tenant).value_or(
-      Cursor{.next = static_cast<std::uint32_t>(tenant.window.size())});
+  claimant.cursor =
+      tasks.first_that_fits(tenant).value_or(static_cast<std::uint32_t>(tenant.window.size()));
   claimant.next =
-      claimant.cursor.next < tenant.window.size() ? &tenant.window[claimant.cursor.next] : nullptr;
+      claimant.cursor < tenant.window.size() ? &tenant.window[claimant.cursor] : nullptr;
 }
 
 void DealProgress::note_work() {

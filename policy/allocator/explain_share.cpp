@@ -25,12 +25,11 @@ class ShareExplanation {
       : state_(state), tenant_(tenant), names_(names), shares_(tenant_shares(state)) {
     for (const RankKey& key : state.waiting()) {
       const TenantState& waiting = state.at(key.slot);
-      Cursor cursor;
+      std::uint32_t cursor = 0;
       if (&waiting == &tenant)
         shares_.set(waiting, &next);
-      else if (skip_taken(waiting, cursor) &&
-               state.is_within_max(waiting, waiting.window[cursor.next]))
-        shares_.set(waiting, &waiting.window[cursor.next]);
+      else if (skip_taken(waiting, cursor) && state.is_within_max(waiting, waiting.window[cursor]))
+        shares_.set(waiting, &waiting.window[cursor]);
     }
   }
 

@@ -166,11 +166,11 @@ std::optional<Deal> NodeDeal::run_stages() {
 }
 
 bool NodeDeal::add_claimant(TenantState& tenant) {
-  const std::optional<Cursor> cursor = deal_.tasks.first_that_fits(tenant);
+  const std::optional<std::uint32_t> cursor = deal_.tasks.first_that_fits(tenant);
   if (!cursor) return false;
   Claimant& claimant = deal_.claimants[deal_.claimants.add(tenant)];
   claimant.cursor = *cursor;
-  claimant.next = &tenant.window[cursor->next];
+  claimant.next = &tenant.window[*cursor];
   claimant.has_work = true;
   deal_.tasks.expect_tasks(tenant.least_demand);
   return true;
@@ -263,8 +263,8 @@ Units NodeDeal::free_units_of_classes() {
     if (member == of.members.end()) continue;
     const TenantState& tenant = state.at(*member);
     if (const auto cursor = deal_.tasks.first_that_fits(tenant))
-      units = std::max(
-          units, units_of(deal_.tasks.free(), tenant.window[cursor->next], state.settings.mode));
+      units = std::max(units,
+                       units_of(deal_.tasks.free(), tenant.window[*cursor], state.settings.mode));
   }
   return units;
 }

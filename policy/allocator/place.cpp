@@ -63,7 +63,7 @@ struct PlaceStage::Guarantee : PlaceStage::Phase {
     return Turn{.first = tasks_placed[candidate]};
   }
   [[nodiscard]] std::optional<std::uint32_t> who_may(std::size_t candidate) const {
-    return claimant(candidate).cursor.next;
+    return claimant(candidate).cursor;
   }
   void place(std::size_t candidate, std::uint32_t range) {
     place_as(GrantStep::guarantee, candidate, range);
@@ -81,7 +81,7 @@ struct PlaceStage::Reserved : PlaceStage::Phase {
   [[nodiscard]] std::optional<std::uint32_t> who_may(std::size_t candidate) const {
     Claimant& at = claimant(candidate);
     if (claim_of(tasks(), at) == Claim::none) return std::nullopt;
-    return at.cursor.next;
+    return at.cursor;
   }
   void place(std::size_t candidate, std::uint32_t range) {
     place_as(GrantStep::reserved, candidate, range);
@@ -104,7 +104,7 @@ struct PlaceStage::Allowance : PlaceStage::Phase {
     if (cost > at.allowance + at.sum_of(EntryReason::placed)) return std::nullopt;
     const bool is_covered = at.is_owed() && at.credit >= cost;
     if (!is_covered && tasks().standing(at) != TaskFinder::Standing::within) return std::nullopt;
-    return at.cursor.next;
+    return at.cursor;
   }
   void place(std::size_t candidate, std::uint32_t range) const {
     place_as(GrantStep::allowance, candidate, range);
@@ -122,7 +122,7 @@ struct PlaceStage::Remainder : PlaceStage::Phase {
     return remainder_turn(claim, at.credit);
   }
   [[nodiscard]] std::optional<std::uint32_t> who_may(std::size_t candidate) const {
-    return claimant(candidate).cursor.next;
+    return claimant(candidate).cursor;
   }
   void place(std::size_t candidate, std::uint32_t range) const {
     place_as(GrantStep::remainder, candidate, range);
@@ -201,13 +201,13 @@ bool PlaceStage::start_in_made_room(TenantState& tenant, std::uint32_t range) {
   if (!index) index = deal_.take_in(tenant);
   // What is before it in the window has its turn in the phases to come.
   const Claimant before = deal_.claimants[*index];
-  const auto stand_at = [&](Cursor cursor, const WindowRange* next) {
+  const auto stand_at = [&](std::uint32_t cursor, const WindowRange* next) {
     Claimant& claimant = deal_.claimants[*index];
     claimant.cursor = cursor;
     claimant.next = next;
     claimant.standing.reset();
   };
-  stand_at({.next = range}, &tenant.window[range]);
+  stand_at(range, &tenant.window[range]);
   place(*index, range, GrantStep::reserved);
   stand_at(before.cursor, before.next);
   deal_.claimants.sort();
@@ -308,7 +308,7 @@ void PlaceStage::run_remainder_of_few() {
     candidates_.assign(1, *index);
     auto turn = phase.who_first(0);
     if (turn == front.turn) {
-      phase.place(0, deal_.claimants[*index].cursor.next);
+      phase.place(0, deal_.claimants[*index].cursor);
       turn = phase.who_first(0);
     }
     if (!turn) continue;

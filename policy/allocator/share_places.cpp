@@ -16,10 +16,9 @@ SharePlace at(NodeId node, Placement placement = Placement::unset) {
 
 }  // namespace
 
-bool skip_taken(const TenantState& tenant, Cursor& cursor) {
-  while (cursor.next < tenant.window.size() && tenant.window[cursor.next].range.count == 0)
-    ++cursor.next;
-  return cursor.next < tenant.window.size();
+bool skip_taken(const TenantState& tenant, std::uint32_t& cursor) {
+  while (cursor < tenant.window.size() && tenant.window[cursor].range.count == 0) ++cursor;
+  return cursor < tenant.window.size();
 }
 
 bool is_below_every_min(const TenantState& tenant) {

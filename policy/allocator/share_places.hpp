@@ -53,7 +53,7 @@ class SharePlaces {
 };
 
 /// The cursor stands at a range with tasks; false: there is none.
-[[nodiscard]] bool skip_taken(const TenantState& tenant, Cursor& cursor);
+[[nodiscard]] bool skip_taken(const TenantState& tenant, std::uint32_t& cursor);
 
 /// It holds less than its `min` of every resource of which it has one.
 [[nodiscard]] bool is_below_every_min(const TenantState& tenant);

@@ -119,23 +119,23 @@ const std::vector<GangShare>& TaskFinder::gang_shares(const TenantState& tenant,
       .shares;
 }
 
-bool TaskFinder::move_on(const TenantState& tenant, Cursor& cursor) {
+bool TaskFinder::move_on(const TenantState& tenant, std::uint32_t& cursor) {
   // Room only shrinks within a deal: what did not fit before does not fit now.
   const std::vector<WindowRange>& window = tenant.window;
-  for (; cursor.next < window.size(); ++cursor.next)
-    if (fits(tenant, window[cursor.next])) return true;
+  for (; cursor < window.size(); ++cursor)
+    if (fits(tenant, window[cursor])) return true;
   return false;
 }
 
-bool TaskFinder::find_possible(const TenantState& tenant, Cursor& cursor) {
+bool TaskFinder::find_possible(const TenantState& tenant, std::uint32_t& cursor) {
   const std::vector<WindowRange>& window = tenant.window;
-  for (; cursor.next < window.size(); ++cursor.next)
-    if (could_hold(tenant, window[cursor.next])) return true;
+  for (; cursor < window.size(); ++cursor)
+    if (could_hold(tenant, window[cursor])) return true;
   return false;
 }
 
-std::optional<Cursor> TaskFinder::first_that_fits(const TenantState& tenant) {
-  Cursor cursor;
+std::optional<std::uint32_t> TaskFinder::first_that_fits(const TenantState& tenant) {
+  std::uint32_t cursor = 0;
   if (fits(tenant, tenant.window.front())) return cursor;
   if (!tenant.least_demand.fits(free_) || !move_on(tenant, cursor)) return std::nullopt;
   return cursor;
@@ -145,7 +145,7 @@ bool TaskFinder::find_next(Claimant& claimant) {
   if (claimant.checked != placed_tasks_ && claimant.has_work) {
     const WindowRange* before = claimant.next;
     const bool found = move_on(*claimant.tenant, claimant.cursor);
-    claimant.next = found ? &claimant.tenant->window[claimant.cursor.next] : nullptr;
+    claimant.next = found ? &claimant.tenant->window[claimant.cursor] : nullptr;
     if (claimant.next != before) claimant.standing.reset();
     claimant.checked = placed_tasks_;
   }
@@ -159,8 +159,7 @@ Units TaskFinder::waiting_cost(Claimant& claimant, Units enough) {
   };
   Wide cost = cost_of(*claimant.next);
   const std::vector<WindowRange>& window = claimant.tenant->window;
-  for (std::size_t i = claimant.cursor.next + std::size_t{1}; i < window.size() && cost < enough;
-       ++i)
+  for (std::size_t i = claimant.cursor + std::size_t{1}; i < window.size() && cost < enough; ++i)
     if (fits(*claimant.tenant, window[i])) cost += cost_of(window[i]);
   return static_cast<Units>(std::min(cost, Wide{kMaxDealUnits}));
 }
@@ -170,7 +169,7 @@ std::optional<std::uint32_t> TaskFinder::largest_backup(Claimant& claimant) {
   const std::vector<WindowRange>& window = claimant.tenant->window;
   std::optional<std::uint32_t> largest;
   std::uint64_t seen = 0;
-  for (std::uint32_t i = claimant.cursor.next; i < window.size() && seen < state_.settings.backups;
+  for (std::uint32_t i = claimant.cursor; i < window.size() && seen < state_.settings.backups;
        ++i) {
     if (!fits(*claimant.tenant, window[i])) continue;
     seen += window[i].range.count;

@@ -62,9 +62,9 @@ class TaskFinder {
   [[nodiscard]] const std::vector<GangShare>& gang_shares(const TenantState& tenant,
                                                           const WindowRange& gang);
   /// Moves the cursor on to a task of which could_hold() is true; false when there is none.
-  bool find_possible(const TenantState& tenant, Cursor& cursor);
+  bool find_possible(const TenantState& tenant, std::uint32_t& cursor);
   /// The place of the tenant's first task that fits, if there is one.
-  [[nodiscard]] std::optional<Cursor> first_that_fits(const TenantState& tenant);
+  [[nodiscard]] std::optional<std::uint32_t> first_that_fits(const TenantState& tenant);
   /// Moves the cursor to the first task that fits; false when there is none.
   bool find_next(Claimant& claimant);
   /// What its tasks that fit here cost in all; may stop at `enough`.
@@ -92,7 +92,7 @@ class TaskFinder {
   /// The same for a node with that much free.
   [[nodiscard]] bool fits(const TenantState& tenant, const WindowRange& entry,
                           const ResourceVector& free);
-  bool move_on(const TenantState& tenant, Cursor& cursor);
+  bool move_on(const TenantState& tenant, std::uint32_t& cursor);
   [[nodiscard]] bool rule_allows(const PlacementRule* rule);
   [[nodiscard]] bool is_left_to_preferred(const TenantState& tenant, const WaitingRange& task);
   /// Whether its placement rule chooses another node; nothing where it chooses none.
