@@ -147,7 +147,7 @@ class TenantJobs {
 
   /// The next tasks in the tenant's order; at most `max_ranges` ranges and about `max_tasks` tasks,
   /// and behind them as much again of kinds that would be hidden
-  /// (policy/allocator/hidden_kinds.hpp). `now`: where the ledger counts time; then some of the job
+  /// (policy/allocator/queue_window.hpp). `now`: where the ledger counts time; then some of the job
   /// that is late first are among them, and they say how late they are. O(ranges), O(tasks log
   /// ranges) for fair, and O(ranges log jobs) for what would be hidden.
   [[nodiscard]] DemandWindow window(std::size_t max_ranges, std::uint32_t max_tasks,
@@ -237,8 +237,7 @@ class TenantJobs {
                        std::optional<WallTime> now) const;
   /// Shows the next of the job that fit the bounds. How many tasks.
   std::uint32_t append_job(DemandWindow& window, const Job& job, const Prediction& prediction,
-                           std::size_t max_ranges, std::uint32_t max_tasks,
-                           std::optional<WallTime> now) const;
+                           const WindowBounds& bounds, std::optional<WallTime> now) const;
   /// Of the first `tasks` that wait.
   [[nodiscard]] static std::vector<AlikeTasks> alike(const Job& job, std::size_t limit,
                                                      std::uint32_t tasks);
@@ -253,10 +252,10 @@ class TenantJobs {
   void append_growth(DemandWindow& window, std::size_t max_ranges,
                      std::optional<WallTime> now) const;
   class InTurns;
-  void append_users_turns(DemandWindow& window, const WindowBounds& bounds,
-                          std::optional<WallTime> now) const;
-  void append_in_order(DemandWindow& window, const WindowBounds& bounds,
-                       std::optional<WallTime> now) const;
+  void show_in_turns(DemandWindow& window, const WindowBounds& bounds,
+                     std::optional<WallTime> now) const;
+  void show_in_order(DemandWindow& window, const WindowBounds& bounds,
+                     std::optional<WallTime> now) const;
   void set_demand(Job& job) const;
   void erase(std::map<JobId, Job>::iterator job);
   /// Of the job's tasks that are granted next.

@@ -171,12 +171,12 @@ class TenantJobs::InTurns {
 };
 
 std::uint32_t TenantJobs::append_job(DemandWindow& window, const Job& job,
-                                     const Prediction& prediction, std::size_t max_ranges,
-                                     std::uint32_t max_tasks, std::optional<WallTime> now) const {
+                                     const Prediction& prediction, const WindowBounds& bounds,
+                                     std::optional<WallTime> now) const {
   ++others_looked_at_;
   std::uint32_t tasks = 0;
-  for (const auto& next : alike(job, max_ranges - window.next.size(), job.claimed())) {
-    if (tasks >= max_tasks) break;
+  for (const auto& next : alike(job, bounds.ranges, job.claimed())) {
+    if (tasks >= bounds.tasks) break;
     window.next.push_back(waiting_range(job, next, prediction, now));
     tasks += next.range.count;
   }
@@ -194,36 +194,28 @@ DemandWindow TenantJobs::window(std::size_t max_ranges, std::uint32_t max_tasks,
   if (late_.empty()) return window;
   const WindowBounds bounds{max_ranges, max_tasks};
   if (policy_ == QueuePolicy::fair)
-    append_users_turns(window, bounds, now);
+    show_in_turns(window, bounds, now);
   else
-    append_in_order(window, bounds, now);
+    show_in_order(window, bounds, now);
   tell_served(window, ready_);
   return window;
 }
 
-void TenantJobs::append_users_turns(DemandWindow& window, const WindowBounds& bounds,
-                                    std::optional<WallTime> now) const {
+void TenantJobs::show_in_turns(DemandWindow& window, const WindowBounds& bounds,
+                               std::optional<WallTime> now) const {
   InTurns jobs(*this, now);
   append_in_turns(window, ready_, jobs, bounds);
   if (now) show_first_late(window, bounds.ranges, now);
   append_hidden_in_turns(window, ready_, jobs, bounds);
 }
 
-void TenantJobs::append_in_order(DemandWindow& window, const WindowBounds& bounds,
-                                 std::optional<WallTime> now) const {
-  std::uint32_t tasks = 0;
+void TenantJobs::show_in_order(DemandWindow& window, const WindowBounds& bounds,
+                               std::optional<WallTime> now) const {
   Predictions predictions(*this);
   const auto append = [&](const Job* job, const WindowBounds& left) {
-    return append_job(window, *job, predictions.of(*job), window.next.size() + left.ranges,
-                      left.tasks, now);
+    return append_job(window, *job, predictions.of(*job), left, now);
   };
-  for (const auto& [user, queue] : ready_.queues()) {
-    window.next.reserve(std::min(bounds.ranges, queue.jobs().size()));
-    for (const auto& [key, job] : queue.jobs()) {
-      if (window.next.size() >= bounds.ranges || tasks >= bounds.tasks) break;
-      tasks += append(job, {bounds.ranges - window.next.size(), bounds.tasks - tasks});
-    }
-  }
+  append_in_order(window, ready_, bounds, append);
   if (now) show_first_late(window, bounds.ranges, now);
   append_hidden_kinds(window, ready_, bounds, append);
 }
@@ -247,7 +239,7 @@ void TenantJobs::show_first_late(DemandWindow& window, std::size_t max_ranges,
   if (std::any_of(window.next.begin(), window.next.end(), is_its)) return;
   if (window.next.size() == max_ranges) window.next.pop_back();
   const Job& job = jobs_.at(first_late);
-  (void)append_job(window, job, expected(job), window.next.size() + 1, 1, now);
+  (void)append_job(window, job, expected(job), {.ranges = 1, .tasks = 1}, now);
 }
 
 std::uint64_t TenantJobs::tasks_before(JobId id, std::uint32_t index) const {

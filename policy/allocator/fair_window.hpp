@@ -23,7 +23,7 @@
 #include <vector>
 
 #include "policy/allocator/allocator.hpp"
-#include "policy/allocator/hidden_kinds.hpp"
+#include "policy/allocator/queue_window.hpp"
 #include "policy/allocator/user_queues.hpp"
 #include "policy/allocator/waiting_tasks.hpp"
 

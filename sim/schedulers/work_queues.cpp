@@ -282,27 +282,16 @@ DemandWindow WorkQueues::window(TenantIndex tenant, TimeMs now, std::uint64_t se
     if (counts_time_) show_first_late(queue, now, window);
     append_hidden_in_turns(window, queue.ready, jobs, kWindowBounds);
   } else {
-    show_in_order(queue, now, window);
+    const auto append = [&](JobIndex job, const WindowBounds& left) {
+      return show(job, queue, left, now, window);
+    };
+    append_in_order(window, queue.ready, kWindowBounds, append);
     if (counts_time_) show_first_late(queue, now, window);
-    append_hidden_kinds(window, queue.ready, kWindowBounds,
-                        [&](JobIndex job, const WindowBounds& left) {
-                          return show(job, queue, left, now, window);
-                        });
+    append_hidden_kinds(window, queue.ready, kWindowBounds, append);
   }
   show_growth(queue, now, window);
   tell_served(window, queue.ready);
   return window;
-}
-
-void WorkQueues::show_in_order(const Queue& queue, TimeMs now, DemandWindow& window) const {
-  std::uint32_t shown = 0;
-  for (const auto& [user, jobs] : queue.ready.queues())
-    for (const auto& [key, index] : jobs.jobs()) {
-      const std::size_t ranges = window.next.size();
-      if (ranges >= kWindowBounds.ranges || shown >= kWindowBounds.tasks) return;
-      const WindowBounds left{kWindowBounds.ranges - ranges, kWindowBounds.tasks - shown};
-      shown += show(index, queue, left, now, window);
-    }
 }
 
 void WorkQueues::show_growth(const Queue& queue, TimeMs now, DemandWindow& window) const {

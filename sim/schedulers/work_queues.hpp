@@ -106,7 +106,6 @@ class WorkQueues {
   /// Shows what of the job fits into the window's bounds.
   std::uint32_t show(JobIndex job, const Queue& queue, const WindowBounds& most, TimeMs now,
                      DemandWindow& window) const;
-  void show_in_order(const Queue& queue, TimeMs now, DemandWindow& window) const;
   void show_growth(const Queue& queue, TimeMs now, DemandWindow& window) const;
   void show_first_late(const Queue& queue, TimeMs now, DemandWindow& window) const;
 

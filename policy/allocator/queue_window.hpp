@@ -1,6 +1,10 @@
-// What a window shows behind the next tasks in the tenant's order: the next of each kind
-// (task_kind.hpp) of which it shows nothing. Else tasks that have room nowhere, an array that
-// waits for gpus, could hide for ever what has room beside them.
+// What a tenant shows of its queue in a window: the next tasks in its order (where its users take
+// turns: fair_window.hpp), and behind them the next of each kind (task_kind.hpp) of which these
+// show nothing. Else tasks that have room nowhere, an array that waits for gpus, could hide for
+// ever what has room beside them.
+//
+// `show(job, bounds)` appends a job's next tasks within the bounds, the first range in any case,
+// and returns how many.
 #pragma once
 
 #include <algorithm>
@@ -20,6 +24,20 @@ struct WindowBounds {
   std::size_t ranges = 0;
   std::uint32_t tasks = 0;
 };
+
+/// The next tasks, within the bounds.
+template <class Job, class Show>
+void append_in_order(DemandWindow& window, const UserQueues<Job>& queues,
+                     const WindowBounds& bounds, Show&& show) {
+  std::uint32_t tasks = 0;
+  for (const auto& [user, queue] : queues.queues()) {
+    window.next.reserve(std::min(bounds.ranges, queue.jobs().size()));
+    for (const auto& [key, job] : queue.jobs()) {
+      if (window.next.size() >= bounds.ranges || tasks >= bounds.tasks) return;
+      tasks += show(job, WindowBounds{bounds.ranges - window.next.size(), bounds.tasks - tasks});
+    }
+  }
+}
 
 /// Of one kind the next jobs that are not shown.
 template <class Jobs, class Show>
@@ -88,9 +106,7 @@ void mark_hidden(DemandWindow& window, const UserQueues<Job>& queues) {
 }
 
 /// Shows the next jobs of hidden kinds, which share the bounds, each one range at least; then marks
-/// what is still hidden. `show(job, bounds)` appends the job's next tasks within the bounds, the
-/// first range in any case, and returns how many. O(log window + log jobs) for each range, beside
-/// hidden_kinds().
+/// what is still hidden. O(log window + log jobs) for each range, beside hidden_kinds().
 template <class Job, class Show>
 void append_hidden_kinds(DemandWindow& window, const UserQueues<Job>& queues,
                          const WindowBounds& bounds, Show&& show) {
