@@ -4,9 +4,9 @@
 // next task is of the tenant with the smallest weighted dominant share (policy/dominant/
 // weighted_share.hpp) that has one with room on some node; of several alike the lowest id. What it
 // holds counts, of all that accepting nodes have and others hold. Tasks come in the tenant's own
-// order; one that has no room, or would exceed a max, is looked past. Tenants
-// that hold less than their `min` of every resource of which they have one come before all others.
-// Where tenants are within others the order is by siblings: policy/allocator/by_share_tree.hpp.
+// order; one that has no room, or would exceed a max, is looked past. Tenants that hold less than
+// their `min` of every resource of which they have one come before all others. Where tenants are
+// within others the order is by siblings: policy/allocator/by_share_tree.hpp.
 //
 // The node is the task's own while that has room, then the one that its placement rule chooses
 // (policy/allocator/node_choice.hpp), else the first by id at the first of its sites. A gang's
