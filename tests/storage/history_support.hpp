@@ -1,7 +1,9 @@
-// What tests of cut history share: checkpoints, proofs, and a disk that breaks.
+// What tests of cut history share: checkpoints, proofs, ledgers with traffic, and a disk that
+// breaks.
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -27,6 +29,41 @@ inline void must_verify(const Ledger& ledger) {
     CHECK(report.end == ledger.end());
   }
 }
+
+/// Each record is an hour later than the one before.
+inline std::function<WallTime()> hourly() {
+  auto time = std::make_shared<std::int64_t>(0);
+  return [time] { return WallTime{*time += kHour_us}; };
+}
+
+inline HistoryLimits keeping_jobs(std::int64_t hours) {
+  HistoryLimits limits;
+  limits.jobs.keep_jobs_ms = hours * 3'600'000;
+  return limits;
+}
+
+/// A ledger with traffic, in a directory on the disk.
+struct Written {
+  explicit Written(const std::string& path, std::uint64_t seed = 5, int batches = 60,
+                   rocksdb::Env* env = nullptr)
+      : options(options_for(path, env)) {
+    options.clock = hourly();
+    options.sync = false;  // what is broken off here is writes, not syncs
+    ledger = must(Ledger::open(options));
+    must(ledger->append(founding()));
+    Traffic traffic(*ledger, seed);
+    for (int i = 0; i < batches; ++i) {
+      must(ledger->append(traffic.next_batch(4)));
+      if (i % 20 == 19) cut();
+    }
+  }
+  void cut() {
+    checkpoint(*ledger);
+    must(ledger->cut_history(keeping_jobs(0)));
+  }
+  LedgerOptions options;
+  std::unique_ptr<Ledger> ledger;
+};
 
 /// Refuses every write from some operation on.
 class FailingDisk final : public rocksdb::EnvWrapper {

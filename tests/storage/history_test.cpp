@@ -2,13 +2,11 @@
 #include "storage/history.hpp"
 
 #include <filesystem>
-#include <fstream>
 
 #include <catch2/catch.hpp>
 
 #include "storage/archive.hpp"
 #include "storage/backup.hpp"
-#include "storage/standing_state.hpp"
 #include "tests/storage/history_support.hpp"
 #include "tests/storage/memory_disk.hpp"
 #include "tests/storage/support.hpp"
@@ -18,20 +16,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using Catch::Matchers::Contains;
-using Catch::Matchers::EndsWith;
-using Catch::Matchers::StartsWith;
-
-/// Each record is an hour later than the one before.
-std::function<WallTime()> hourly() {
-  auto time = std::make_shared<std::int64_t>(0);
-  return [time] { return WallTime{*time += kHour_us}; };
-}
-
-HistoryLimits keeping_jobs(std::int64_t hours) {
-  HistoryLimits limits;
-  limits.jobs.keep_jobs_ms = hours * 3'600'000;
-  return limits;
-}
 
 std::vector<JournalRecord> journal_of(const Ledger& ledger, std::uint64_t from) {
   std::vector<JournalRecord> records;
@@ -67,29 +51,6 @@ void must_be_alike(const Ledger& cut, const Ledger& whole) {
   CHECK_FALSE(cut.record(whole.last_number() + 1));
   CHECK_FALSE(cut.job(whole.next_job_id()));
 }
-
-/// A ledger with traffic, in a directory on the disk.
-struct Written {
-  explicit Written(const std::string& path, std::uint64_t seed = 5, int batches = 60,
-                   rocksdb::Env* env = nullptr)
-      : options(options_for(path, env)) {
-    options.clock = hourly();
-    options.sync = false;  // what is broken off here is writes, not syncs
-    ledger = must(Ledger::open(options));
-    must(ledger->append(founding()));
-    Traffic traffic(*ledger, seed);
-    for (int i = 0; i < batches; ++i) {
-      must(ledger->append(traffic.next_batch(4)));
-      if (i % 20 == 19) cut();
-    }
-  }
-  void cut() {
-    checkpoint(*ledger);
-    must(ledger->cut_history(keeping_jobs(0)));
-  }
-  LedgerOptions options;
-  std::unique_ptr<Ledger> ledger;
-};
 
 TEST_CASE("a ledger with cut history answers and verifies as one with all of it", "[history]") {
   const auto seed = GENERATE(range(std::uint64_t{1}, std::uint64_t{9}));
@@ -159,25 +120,6 @@ TEST_CASE("what happens to an archived job comes late and changes nothing", "[hi
   CHECK(must(ledger->cut_history(keeping_jobs(0))).is_empty());
 }
 
-TEST_CASE("a checkpoint of another state archives nothing", "[history][damage]") {
-  const TemporaryDirectory directory;
-  auto ledger = must(Ledger::open(options_for(directory.path())));
-  must(ledger->append(founding()));
-  Checkpointed wrong = must(ledger->measure_checkpoint()).record;
-  wrong.state_hash[3] ^= 1;
-  must(ledger->append({wrong}));
-  const auto refused = ledger->cut_history(keeping_jobs(0));
-  REQUIRE_FALSE(refused);
-  CHECK(code_of(refused.error()) == ErrorCode::storage_damaged);
-  CHECK_THAT(details(refused.error()).message, Contains("cannot be archived"));
-  CHECK(Archive(directory.path(), rocksdb::Env::Default()).segments().empty());
-  CHECK(ledger->record(1));
-  must_verify(*ledger);
-  // Checkpoints follow on each other.
-  CHECK_FALSE(ledger->append({Checkpointed{wrong.number, {}}}));
-  CHECK_FALSE(ledger->append({Checkpointed{ledger->last_number() + 1, {}}}));
-}
-
 TEST_CASE("the archive's files go with age and size, but not what is needed", "[history]") {
   const TemporaryDirectory directory;
   const Written written(directory.path());
@@ -209,120 +151,6 @@ TEST_CASE("jobs that are listed keep their files", "[history]") {
   limits.max_archive_bytes = 1;
   CHECK(must(ledger->cut_history(limits)).is_empty());
   must_verify(*ledger);
-}
-
-TEST_CASE("what differs of a job that is archived and listed is named", "[history][damage]") {
-  const TemporaryDirectory directory;
-  {
-    auto ledger = must(Ledger::open(options_for(directory.path())));
-    must(ledger->append(founding()));
-    Traffic traffic(*ledger, 2);
-    for (int i = 0; i < 60; ++i) must(ledger->append(traffic.next_batch(4)));
-    checkpoint(*ledger);
-    CHECK(must(ledger->cut_history({})).archived_jobs > 1);
-    must_verify(*ledger);
-  }
-  const Archive archive(directory.path(), rocksdb::Env::Default());
-  const JobId listed = archive.segments().back().highest;
-  const std::string number = std::to_string(listed.value);
-  const std::string key = key_of(listed);
-  const auto reader = archive.open(archive.segments().back());
-  const auto job =
-      decode_stored<JobRecord>(Family::jobs, key, *reader->find(SegmentPart::jobs, key));
-  const auto first_difference = [&] {
-    const VerifyReport report = must(Ledger::verify_directory(directory.path()));
-    CHECK_FALSE(report.ok);
-    return report.differences.empty() ? "" : report.differences.front();
-  };
-  auto other = job;
-  SECTION("another job") {
-    other.tasks.succeeded += 1;
-    tamper(directory.path(), Family::jobs, key, to_bytes(other));
-    CHECK_THAT(first_difference(), StartsWith("jobs " + number + ": stored "));
-  }
-  SECTION("no job") {
-    tamper(directory.path(), Family::jobs, key, std::nullopt);
-    CHECK_THAT(first_difference(), StartsWith("jobs " + number + ": nothing is stored"));
-  }
-  SECTION("no task") {
-    std::string task;
-    reader->walk(SegmentPart::tasks, "", [&](std::string_view at, std::string_view) {
-      task = at;
-      return false;
-    });
-    tamper(directory.path(), Family::tasks, task, std::nullopt);
-    CHECK_THAT(first_difference(), StartsWith("tasks ") && Contains(": nothing is stored"));
-  }
-  SECTION("one too many") {
-    other.id = JobId{999'999};
-    tamper(directory.path(), Family::jobs, key_of(other.id), to_bytes(other));
-    CHECK_THAT(first_difference(), StartsWith("jobs 999999: stored ") && EndsWith("gives nothing"));
-  }
-  SECTION("not in its tenant's list") {
-    const auto entry = entries_of(job).front();
-    tamper(directory.path(), entry.family, entry.key, std::nullopt);
-    CHECK_THAT(first_difference(), Contains(": nothing is stored"));
-  }
-}
-
-TEST_CASE("a damaged archive is named, and the rest goes on", "[history][damage]") {
-  const TemporaryDirectory directory;
-  Written written(directory.path());
-  const Archive archive(directory.path(), rocksdb::Env::Default());
-  const auto segments = archive.segments();
-  const std::string file = archive.path() + "/" + segments[1].text();
-  SECTION("bytes") {
-    std::fstream bytes(file, std::ios::in | std::ios::out | std::ios::binary);
-    bytes.seekp(static_cast<std::streamoff>(fs::file_size(file) / 3));
-    bytes << "spoilt";
-    bytes.close();
-    CHECK_THROWS_AS(written.ledger->record(segments[1].last), StorageFault);
-    CHECK_THROWS_AS(written.ledger->verify(VerifyScope::archive), StorageFault);
-  }
-  SECTION("a file that is gone") {
-    fs::remove(file);
-    const VerifyReport report = written.ledger->verify(VerifyScope::archive);
-    REQUIRE_FALSE(report.ok);
-    CHECK_THAT(report.differences.front(),
-               Contains("archive: records " + std::to_string(segments[1].first) + " to " +
-                        std::to_string(segments[1].last) + " are missing"));
-  }
-  SECTION("the newest is gone") {
-    fs::remove(archive.path() + "/" + segments[2].text());
-    const VerifyReport report = written.ledger->verify();
-    REQUIRE_FALSE(report.ok);
-    CHECK_THAT(report.differences.front(), Contains("the archive has no file that ends with"));
-    checkpoint(*written.ledger);
-    const auto cut = written.ledger->cut_history(keeping_jobs(0));
-    REQUIRE_FALSE(cut);
-    CHECK(code_of(cut.error()) == ErrorCode::storage_damaged);
-    CHECK_THAT(
-        details(cut.error()).message,
-        Contains("ends with record " + std::to_string(segments[1].last) +
-                 ", and the journal begins with record " + std::to_string(segments[2].last + 1)));
-  }
-  SECTION("another job") {
-    // A whole segment in which one job says something else.
-    SegmentWriter writer(archive.path(), rocksdb::Env::Default());
-    const auto reader = archive.open(segments[1]);
-    for (const SegmentPart part :
-         {SegmentPart::journal, SegmentPart::jobs, SegmentPart::tasks, SegmentPart::standing})
-      reader->walk(part, "", [&](std::string_view key, std::string_view value) {
-        std::string bytes{value};
-        if (part == SegmentPart::jobs && key == key_of(segments[1].lowest)) {
-          auto job = decode_stored<JobRecord>(Family::jobs, key, value);
-          job.tasks.succeeded += 1;
-          bytes = to_bytes(job);
-        }
-        writer.add(part, key, bytes);
-        return true;
-      });
-    writer.publish(segments[1]);
-    const VerifyReport report = written.ledger->verify(VerifyScope::archive);
-    REQUIRE_FALSE(report.ok);
-    CHECK_THAT(report.differences.front(), Contains(segments[1].text() + ": jobs"));
-  }
-  CHECK(written.ledger->append({JobSubmitted{{}, TenantId{1}, job_spec("a", 1)}}));
 }
 
 auto restored_from(const std::string& backup, const std::string& directory) {
