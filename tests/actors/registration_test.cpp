@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "tests/actors/cluster_fixture.hpp"
+#include "tests/actors/registered_node.hpp"
 
 using namespace fairwater;
 
@@ -31,50 +32,13 @@ Expected<JobAccepted> try_to_submit(ClusterFixture& cluster) {
   return cluster.ask<JobAccepted>(SubmitJob{cluster.operator_caller(), spec});
 }
 
-std::vector<TaskKey> launched(const FakeAgent& agent) {
-  std::vector<TaskKey> keys;
-  for (const auto& order : agent.launches()) keys.push_back(order.task);
-  return keys;
-}
-
-NodeInfo node_of(ClusterFixture& cluster, std::size_t index = 0) {
-  return cluster.ask<NodeList>(ListNodes{cluster.operator_caller()})->nodes.at(index);
-}
-
-/// A second agent on a copy of the first one's data.
-FakeAgent copy_of(const FakeAgent& agent, const AgentRun& run) {
-  FakeAgent copy = agent;
-  copy.orders = std::make_shared<std::vector<AgentOrders>>();
-  copy.identity.run = run;
-  return copy;
-}
-
-/// An agent of a cluster where one job's task runs.
-struct OneNode {
-  OneNode() {
-    cluster.apply({tenant_spec("only", 1)});
-    job = cluster.submit("only", 1);
-    agent = cluster.join("node1", 1);
-    agent.running = launched(agent);
-    REQUIRE(agent.running.size() == 1);
-  }
-  /// The agent's connection is gone.
-  void cut() {
-    caf::anon_send_exit(agent.link, caf::exit_reason::user_shutdown);
-    cluster.run();
-  }
-  ClusterFixture cluster;
-  JobId job;
-  FakeAgent agent;
-};
-
 }  // namespace
 
 // -- whose word counts
 // ------------------------------------------------------------------------------
 
 TEST_CASE("a stranger with a huge high-water mark changes nothing", "[actor]") {
-  OneNode one;
+  RegisteredNode one;
   FakeAgent stranger = one.agent;
   stranger.identity.memory.seen = {0, 1'000'000'000, {}};
   SECTION("with a credential that nobody got") { stranger.credential.fill(99); }
@@ -86,7 +50,7 @@ TEST_CASE("a stranger with a huge high-water mark changes nothing", "[actor]") {
 }
 
 TEST_CASE("an agent of another cluster is refused, with both names, and stops nothing", "[actor]") {
-  OneNode one;
+  RegisteredNode one;
   one.agent.identity.memory = {"elsewhere", {4, 1'000'000'000, {}}};
   const auto refused = details(one.cluster.reattach(one.agent));
   CHECK(refused.code == ErrorCode::wrong_state);
@@ -96,7 +60,7 @@ TEST_CASE("an agent of another cluster is refused, with both names, and stops no
 }
 
 TEST_CASE("an agent that says of its node what nobody can name or read is told so", "[actor]") {
-  OneNode one;
+  RegisteredNode one;
   struct Refusal {
     void (*spoil)(RegisterNode&);
     const char* field;
@@ -144,7 +108,7 @@ TEST_CASE("an agent that says of its node what nobody can name or read is told s
 }
 
 TEST_CASE("a node keeps the site and labels that it was once let in with", "[actor]") {
-  OneNode one;
+  RegisteredNode one;
   FakeAgent old;
   old.name = "node2";
   old.credential.fill(2);
@@ -162,7 +126,7 @@ TEST_CASE("a node keeps the site and labels that it was once let in with", "[act
 }
 
 TEST_CASE("who joins with what it saw in no cluster is let in", "[actor]") {
-  OneNode one;
+  RegisteredNode one;
   auto spec = node_of(one.cluster).record.spec;
   spec.traits.name = "node2";
   spec.instance = "another";
@@ -171,7 +135,7 @@ TEST_CASE("who joins with what it saw in no cluster is let in", "[actor]") {
 }
 
 TEST_CASE("an agent that has seen more stops granting and submissions until it agrees", "[actor]") {
-  OneNode one;
+  RegisteredNode one;
   const auto end = one.cluster.ledger_end();
   LedgerMark beyond = end;
   SECTION("a record beyond the end") { beyond.number = 1'000'000; }
@@ -202,7 +166,7 @@ TEST_CASE("an agent that has seen more stops granting and submissions until it a
 }
 
 TEST_CASE("an agent that has seen a later coordinator stops the earlier one", "[actor]") {
-  OneNode one;
+  RegisteredNode one;
   REQUIRE(one.cluster.report(one.agent)->epoch == 1);
   one.agent.identity.memory.epoch = 2;
   const auto refused = details(one.cluster.reattach(one.agent));
@@ -216,7 +180,7 @@ TEST_CASE("an agent that has seen a later coordinator stops the earlier one", "[
 }
 
 TEST_CASE("a record that the agent remembers by its true hash is no doubt", "[actor]") {
-  OneNode one;
+  RegisteredNode one;
   const auto before = one.agent.identity.memory.seen;
   CHECK(before.hash);
   (void)one.cluster.submit("only", 1);
@@ -281,7 +245,7 @@ TEST_CASE("a restored ledger waits for all of its nodes, however long they are s
 
 TEST_CASE("an operator's word makes a new incarnation: no job id, task or log comes twice",
           "[actor]") {
-  OneNode one;
+  RegisteredNode one;
   auto& cluster = one.cluster;
   auto& agent = one.agent;
   const auto waiting = cluster.submit("only", 1);
@@ -363,108 +327,12 @@ TEST_CASE("an operator's word makes a new incarnation: no job id, task or log co
 }
 
 TEST_CASE("nobody can vouch for a ledger that nobody doubts", "[actor]") {
-  OneNode one;
+  RegisteredNode one;
   CHECK(details(trust(one.cluster)).code == ErrorCode::wrong_state);
   const auto tenant = one.cluster.tenant_caller("only");
   const auto refused = one.cluster.ask<Done>(TrustLedger{tenant, "mine"});
   REQUIRE_FALSE(refused);
   CHECK(details(refused.error()).code == ErrorCode::not_permitted);
-}
-
-// -- two agents with the same data
-// --------------------------------------------------------------------
-
-TEST_CASE("an agent that was started anew goes on at once; an earlier start is a duplicate",
-          "[actor]") {
-  OneNode one;
-  one.agent.identity.run = {2, "second"};
-  one.cut();  // the first was killed
-  CHECK_FALSE(one.cluster.reattach(one.agent));
-  CHECK(node_of(one.cluster).record.run.starts == 2);
-  FakeAgent earlier = copy_of(one.agent, {1, "first"});
-  const auto refused = details(one.cluster.reattach(earlier));
-  CHECK(refused.code == ErrorCode::already_exists);
-  CHECK(refused.message.find("duplicate agent") != std::string::npos);
-  CHECK_FALSE(node_of(one.cluster).problem.empty());
-  SECTION("also after a restart of the coordinator") {
-    one.cluster.restart();
-    CHECK(details(one.cluster.reattach(earlier)).code == ErrorCode::already_exists);
-    CHECK_FALSE(one.cluster.reattach(one.agent));
-  }
-}
-
-TEST_CASE("the same start in another process is a duplicate while the first is heard", "[actor]") {
-  OneNode one;
-  one.agent.identity.run = {2, "original"};
-  one.cut();
-  CHECK_FALSE(one.cluster.reattach(one.agent));
-  FakeAgent copy = copy_of(one.agent, {2, "copy"});
-  CHECK(details(one.cluster.reattach(copy)).code == ErrorCode::already_exists);
-  CHECK(one.cluster.report(one.agent).engaged());
-  one.cluster.advance(14'000);  // its lease is over, the grace is not
-  CHECK(details(one.cluster.reattach(copy)).code == ErrorCode::already_exists);
-  one.cluster.advance(2'000);
-  copy.running.clear();
-  CHECK_FALSE(one.cluster.reattach(copy));
-  CHECK(launched(copy) != one.agent.running);
-}
-
-TEST_CASE("an agent on a copied directory waits until the first is lost, whatever it counts",
-          "[actor]") {
-  OneNode one;
-  FakeAgent copy = copy_of(one.agent, {9, "copy"});
-  copy.identity.moved = true;
-  one.cut();  // a cable was out
-  CHECK(details(one.cluster.reattach(copy)).code == ErrorCode::already_exists);
-  CHECK_FALSE(one.cluster.reattach(one.agent));
-  CHECK(one.cluster.report(one.agent).engaged());
-  one.cluster.advance(16'000);
-  CHECK_FALSE(one.cluster.reattach(copy));
-}
-
-TEST_CASE("of two live agents the later start gets the node once the earlier has stopped",
-          "[actor]") {
-  OneNode one;
-  auto& cluster = one.cluster;
-  FakeAgent later = copy_of(one.agent, {5, "later"});
-  const auto ask = [&] { return details(cluster.reattach(later)).code; };
-  CHECK(ask() == ErrorCode::unavailable);
-  cluster.advance(500);
-  CHECK(cluster.report(one.agent).engaged());  // sent before it was killed, for all one knows
-  cluster.advance(600);
-  CHECK(ask() == ErrorCode::unavailable);
-  const auto fenced = cluster.report(one.agent);  // it lives
-  REQUIRE_FALSE(fenced);
-  CHECK(details(fenced.error()).code == ErrorCode::already_exists);
-  CHECK(node_of(cluster).problem.find("start 5") != std::string::npos);
-
-  // From the last answered report on the earlier one has its lease, and the node its grace.
-  for (int waited = 0; waited < 13'000; waited += 1'000) {
-    CHECK(ask() == ErrorCode::unavailable);
-    CHECK_FALSE(cluster.report(one.agent));
-    CHECK(details(cluster.reattach(one.agent)).code == ErrorCode::already_exists);
-    CHECK(later.launches().empty());
-    cluster.advance(1'000);
-  }
-  cluster.advance(3'000);
-  later.running = one.agent.running;  // what it found in the copied directory
-  CHECK_FALSE(cluster.reattach(later));
-  CHECK(later.stops() == one.agent.running);
-  later.running.clear();
-  (void)cluster.report(later);
-  CHECK(launched(later) == std::vector<TaskKey>{{one.job, 0, 2}});
-  CHECK(details(cluster.reattach(one.agent)).code == ErrorCode::already_exists);
-  CHECK_FALSE(cluster.report(one.agent));
-  CHECK(cluster.verify().ok);
-}
-
-TEST_CASE("a killed agent's connection that lingers only delays its next start", "[actor]") {
-  OneNode one;
-  FakeAgent next = copy_of(one.agent, {2, "next"});
-  CHECK(details(one.cluster.reattach(next)).code == ErrorCode::unavailable);
-  one.cut();
-  CHECK_FALSE(one.cluster.reattach(next));
-  CHECK(next.launches().empty());  // its task goes on
 }
 
 TEST_CASE("a drain and a registration that cross both hold, also after a restart", "[actor]") {
