@@ -91,7 +91,7 @@ void check_parts(const std::vector<double>& held, const std::vector<double>& par
   }
 }
 
-TEST_CASE("who is late sooner has no more than its part where that is less than a task") {
+TEST_CASE("who is late sooner has no more than its part where that is less than a task", "[long]") {
   // The last asks for the least time: its tasks are late first.
   Busy one_slot(1, 1, 36'000_s,
                 {{3, 1, 600_s, 600_s, 1}, {2, 1, 600_s, 600_s, 1}, {1, 1, 540_s, 540_s, 1}});
@@ -117,7 +117,7 @@ TEST_CASE("who holds a part of its part gets the rest, whatever its own tasks fr
   CHECK(held[3] > 1.7);
 }
 
-TEST_CASE("whose queue is younger is not behind those who are late longer but owe it") {
+TEST_CASE("whose queue is younger is not behind those who are late longer but owe it", "[long]") {
   // Each submits what takes one and a half of the two slots. Who is served better has waited less.
   TimedCluster cluster(settings());
   const std::vector<Weight> weights{3, 2, 1};

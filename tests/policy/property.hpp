@@ -1,6 +1,7 @@
 // Runs a RapidCheck property over a stated number of random cases as one Catch2 assertion.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -9,12 +10,23 @@
 
 namespace fairwater::test {
 
+/// Of so many random cases those that a build looks at: with a sanitizer, where each takes ten
+/// times as long, a fifth. It looks for how memory is used, in which many cases are alike; whether
+/// the rule holds is for the plain build.
+constexpr int cases_of_build(int cases) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  return std::max(1, cases / 5);
+#else
+  return cases;
+#endif
+}
+
 /// `property` takes no argument and draws with `*rc::gen::...`. Failing cases are shrunk and
 /// printed with what reproduces them (RC_PARAMS).
 template <class Property>
 void check_property(const std::string& name, int cases, Property&& property) {
   rc::detail::TestParams params = rc::detail::configuration().testParams;
-  params.maxSuccess = cases;
+  params.maxSuccess = cases_of_build(cases);
   rc::detail::TestMetadata metadata;
   metadata.id = name;
   metadata.description = name;
