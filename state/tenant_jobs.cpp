@@ -25,10 +25,10 @@ TenantJobs::TenantJobs(TenantId tenant, QueuePolicy policy, ResourceCatalog cata
 
 void TenantJobs::count(const Job& job, bool add) {
   if (job.would_grow()) {
-    if (add)
-      growing_.insert(job.record.id);
-    else
-      growing_.erase(job.record.id);
+    const QueueKey key{0, job.record.id};
+    const bool is_changed =
+        add ? growing_.insert(key, job.kind, &job) : growing_.erase(key, job.kind);
+    FAIRWATER_CHECK(is_changed, "a job would grow from when it is counted until it is not");
   }
   const std::string& user = job.record.spec.user;
   ready_.hold(user, add ? job.held : -job.held);
@@ -145,11 +145,6 @@ void TenantJobs::erase(std::map<JobId, Job>::iterator job) {
   jobs_.erase(job);
   FAIRWATER_CHECK(!jobs_.empty() || (bytes_ == 0 && pending_tasks_ == 0 && !ready_.is_any_held()),
                   "without jobs nothing waits and nothing is held");
-}
-
-const TenantJobs::Job& TenantJobs::other(JobId job) const {
-  ++others_looked_at_;
-  return jobs_.at(job);
 }
 
 const JobRecord& TenantJobs::record(JobId job) const {

@@ -249,8 +249,7 @@ class TenantJobs {
                                            std::optional<WallTime> now) const;
   /// Of a task that would run by growth: how many of its job stand before it.
   [[nodiscard]] std::optional<std::uint32_t> place_to_grow(JobId job, std::uint32_t index) const;
-  void append_growth(DemandWindow& window, std::size_t max_ranges,
-                     std::optional<WallTime> now) const;
+  void show_growth(DemandWindow& window, std::size_t max_ranges, std::optional<WallTime> now) const;
   class InTurns;
   void show_in_turns(DemandWindow& window, const WindowBounds& bounds,
                      std::optional<WallTime> now) const;
@@ -261,7 +260,6 @@ class TenantJobs {
   /// Of the job's tasks that are granted next.
   [[nodiscard]] ResourceVector demand_of(const JobRecord& job) const;
   [[nodiscard]] std::uint32_t granted_step(const JobSpec& spec, const Grant& grant) const;
-  [[nodiscard]] const Job& other(JobId job) const;
   /// Applies the end of the attempt, if it is the one that runs.
   template <class Event>
   AttemptOutcome settle(const TaskKey& key, Event&& event);
@@ -285,7 +283,7 @@ class TenantJobs {
   DealMode mode_ = DealMode::sized;
   UserQueues<const Job*> ready_;  ///< borrowed from jobs_; users take turns where it is fair
   std::set<LateKey> late_;        ///< the same jobs
-  std::set<JobId> growing_;       ///< those that would grow
+  JobQueue<const Job*> growing_;  ///< those that would grow, by arrival
   ResourceVector pending_;
   std::uint64_t pending_tasks_ = 0;
   RunTimePredictor run_times_;

@@ -190,7 +190,7 @@ DemandWindow TenantJobs::window(std::size_t max_ranges, std::uint32_t max_tasks,
   window.pending = pending_;
   window.pending_tasks = pending_tasks_;
   window.seen_deal = seen_deal;
-  append_growth(window, max_ranges, now);
+  show_growth(window, max_ranges, now);
   if (late_.empty()) return window;
   const WindowBounds bounds{max_ranges, max_tasks};
   if (policy_ == QueuePolicy::fair)
@@ -220,15 +220,14 @@ void TenantJobs::show_in_order(DemandWindow& window, const WindowBounds& bounds,
   append_hidden_kinds(window, ready_, bounds, append);
 }
 
-void TenantJobs::append_growth(DemandWindow& window, std::size_t max_ranges,
-                               std::optional<WallTime> now) const {
-  for (const JobId id : growing_) {
-    if (window.growth.size() >= max_ranges) return;
-    const Job& job = other(id);
-    const Prediction prediction = expected(job);
-    for (const auto& next : alike(job, max_ranges - window.growth.size(), room_to_grow(job.record)))
-      window.growth.push_back(waiting_range(job, next, prediction, now));
-  }
+void TenantJobs::show_growth(DemandWindow& window, std::size_t max_ranges,
+                             std::optional<WallTime> now) const {
+  append_growth(window, growing_, max_ranges, [&](const Job* job, std::size_t ranges) {
+    ++others_looked_at_;
+    const Prediction prediction = expected(*job);
+    for (const auto& next : alike(*job, ranges, room_to_grow(job->record)))
+      window.growth.push_back(waiting_range(*job, next, prediction, now));
+  });
 }
 
 /// Whatever the order: else the window could hide it for ever.

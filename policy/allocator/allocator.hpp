@@ -205,7 +205,8 @@ struct WaitingRange {
 struct DemandWindow {
   TenantId tenant;
   std::vector<WaitingRange> next;
-  /// By which its elastic jobs would grow, oldest job first; not in `pending`.
+  /// By which its elastic jobs would grow, oldest job first, then of kinds that these hide; not in
+  /// `pending`.
   std::vector<WaitingRange> growth = {};
   /// Everything that waits, also beyond `next`.
   ResourceVector pending;

@@ -4,12 +4,13 @@
 // ever what has room beside them.
 //
 // `show(job, bounds)` appends a job's next tasks within the bounds, the first range in any case,
-// and returns how many.
+// and returns how many. What elastic jobs would grow by is shown alike.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -128,6 +129,33 @@ void append_hidden_kinds(DemandWindow& window, const UserQueues<Job>& queues,
     }
   }
   mark_hidden(window, queues);
+}
+
+/// What elastic jobs would grow by: so many ranges in the order of the jobs, and as many together
+/// of each kind that these show nothing of. `show(job, ranges)` appends at most so many of the
+/// job's. O(log jobs) for each range and kind.
+template <class Job, class Show>
+void append_growth(DemandWindow& window, const JobQueue<Job>& growing, std::size_t ranges,
+                   Show&& show) {
+  const auto append = [&](const typename JobQueue<Job>::Jobs& jobs, std::size_t most) {
+    const std::size_t end = window.growth.size() + most;
+    std::optional<QueueKey> last;
+    for (auto job = jobs.begin(); job != jobs.end() && window.growth.size() < end; ++job) {
+      show(job->second, end - window.growth.size());
+      last = job->first;
+    }
+    return last;
+  };
+  const std::optional<QueueKey> last_shown = append(growing.jobs(), ranges);
+  std::vector<const typename JobQueue<Job>::Jobs*> hidden;
+  // In the order of jobs a kind is shown from its first job on.
+  for (auto first = growing.firsts().rbegin(); first != growing.firsts().rend(); ++first) {
+    if (first->key <= last_shown) break;
+    hidden.push_back(&growing.of(first->kind));
+  }
+  std::reverse(hidden.begin(), hidden.end());
+  if (hidden.size() > ranges) hidden.resize(ranges);
+  for (const auto* jobs : hidden) append(*jobs, std::max<std::size_t>(1, ranges / hidden.size()));
 }
 
 }  // namespace fairwater::inline policy::inline allocator

@@ -124,10 +124,11 @@ void WorkQueues::change(JobIndex index, Change&& apply) {
   if (claimed_before > 0 && !stays) queue.ready.erase(job.user, key_before, kinds_[index]);
   if (claimed_now > 0 && !stays) queue.ready.insert(job.user, key_now, kinds_[index], index);
   count_claimed(index, claimed_before, claimed_now);
+  const QueueKey by_arrival{0, job_id(index)};
   if (would_grow(index, unfinished))
-    queue.growing.insert(index);
+    (void)queue.growing.insert(by_arrival, kinds_[index], index);
   else
-    queue.growing.erase(index);
+    (void)queue.growing.erase(by_arrival, kinds_[index]);
   if (unfinished.waiting.empty() && !shares_work(job)) queue.jobs.erase(found);
   changed_.insert(job.tenant);
 }
@@ -295,12 +296,11 @@ DemandWindow WorkQueues::window(TenantIndex tenant, TimeMs now, std::uint64_t se
 }
 
 void WorkQueues::show_growth(const Queue& queue, TimeMs now, DemandWindow& window) const {
-  for (const JobIndex index : queue.growing) {
-    if (window.growth.size() >= kWindowBounds.ranges) return;
+  append_growth(window, queue.growing, kWindowBounds.ranges, [&](JobIndex index, std::size_t most) {
     const Unfinished& job = queue.jobs.at(index);
-    for (const auto& range : job.waiting.ranges(kWindowBounds.ranges - window.growth.size()))
+    for (const auto& range : job.waiting.ranges(most))
       window.growth.push_back(waiting_range(index, job, range, now));
-  }
+  });
 }
 
 /// Whatever the order: else the window could hide it for ever.

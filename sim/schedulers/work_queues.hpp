@@ -77,7 +77,7 @@ class WorkQueues {
     std::map<JobIndex, Unfinished> jobs;  ///< by arrival
     UserQueues<JobIndex> ready;           ///< those that claim something
     std::set<Lateness> late;              ///< the same, by when they are late
-    std::set<JobIndex> growing;           ///< elastic jobs that would grow
+    JobQueue<JobIndex> growing;           ///< elastic jobs that would grow, by arrival
     ResourceVector pending;               ///< that is claimed
     std::uint64_t pending_tasks = 0;
   };

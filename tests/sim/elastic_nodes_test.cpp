@@ -208,6 +208,25 @@ TEST_CASE("an elastic job grows into idle nodes and gives back what others come 
   }
 }
 
+TEST_CASE("elastic jobs that have no room to grow hide no other kind", "[unit][policy][elastic]") {
+  // The large ones hold all nodes that have room for one of their tasks.
+  std::vector<Amount> nodes(70, 8);
+  nodes.push_back(4);
+  RandomCase made{processors(nodes, {1, 1}), {}};
+  for (int i = 0; i < 70; ++i) {
+    made.workload.jobs.push_back(job_of(0, 0, 3, 8, 100'000));
+    made.workload.jobs.back().least_tasks = 1;
+  }
+  made.workload.jobs.push_back(spread_job(1000, 0, 1, 4, 40'000));
+  for (const PolicyOptions& options : growing_policies()) {
+    if (options.growth == GrowthRule::bra) continue;
+    CAPTURE(static_cast<int>(options.accounting), to_string(options.growth));
+    const auto spans = elastic_run(options, made).spans;
+    for (std::uint32_t task = 0; task < 4; ++task)
+      CHECK(std::count(spans.begin(), spans.end(), RunSpan{{70, task}, 1000, 11'000}) == 1);
+  }
+}
+
 TEST_CASE("nothing grows under bra, and elastic jobs run with their least",
           "[unit][policy][elastic]") {
   RandomCase made{processors({2, 2}, {1, 1}), {}};

@@ -32,20 +32,37 @@ class Shown {
     for (std::uint32_t i = 0; i < jobs; ++i)
       jobs_.add({submitted_job({JobId{++last_job_}, kShows, spec}, WallTime{}), {}, {}});
   }
+  /// The first task of an elastic job, or one by which it grows.
+  void start(std::uint64_t job, std::uint32_t index = 0) {
+    Grant grant;
+    grant.task = {JobId{job}, index, 1};
+    grant.tenant = kShows;
+    grant.cost = 1;
+    grant.step = index == 0 ? GrantStep::allowance : GrantStep::growth;
+    REQUIRE(jobs_.grant(grant, NodeId{5}, {++last_record_, WallTime{}}));
+  }
   void cancel(std::uint64_t job) { (void)jobs_.cancel(JobId{job}, "", WallTime{}); }
   /// `7:3` for three tasks of job 7, from the place in the window on.
   [[nodiscard]] std::string from(std::size_t place) const {
-    std::string text;
-    const auto next = jobs_.window(kRanges, kTasks, 0, {}).next;
-    for (; place < next.size(); ++place)
-      text += (text.empty() ? "" : " ") + std::to_string(next[place].job.value) + ":" +
-              std::to_string(next[place].count);
-    return text;
+    return told(jobs_.window(kRanges, kTasks, 0, {}).next, place);
+  }
+  /// Likewise of what elastic jobs would grow by.
+  [[nodiscard]] std::string growth() const {
+    return told(jobs_.window(kRanges, kTasks, 0, {}).growth, 0);
   }
 
  private:
+  static std::string told(const std::vector<WaitingRange>& ranges, std::size_t place) {
+    std::string text;
+    for (; place < ranges.size(); ++place)
+      text += (text.empty() ? "" : " ") + std::to_string(ranges[place].job.value) + ":" +
+              std::to_string(ranges[place].count);
+    return text;
+  }
+
   TenantJobs jobs_;
   std::uint64_t last_job_ = 0;
+  std::uint64_t last_record_ = 0;
 };
 
 }  // namespace
@@ -91,6 +108,33 @@ TEST_CASE("a window shows of each kind of tasks", "[unit][tenant_jobs]") {
     for (Amount cpu = 2048; cpu < (Amount{2048} << 20U); cpu *= 2) shown.submit(shown.spec(9, cpu));
     CHECK(shown.from(kRanges) == "101:9 102:9 103:9 104:9 105:9 106:9 107:9 108:9");
   }
+}
+
+TEST_CASE("of what would grow a window shows each kind", "[unit][tenant_jobs][elastic]") {
+  Shown shown(QueuePolicy::fifo);
+  const auto elastic = [&](std::uint32_t most, Amount cpu) {
+    JobSpec spec = shown.spec(most, cpu);
+    spec.tasks_min = 1;
+    return spec;
+  };
+  shown.submit(elastic(3, 1000), 10);
+  shown.submit(elastic(5, 9000), 10);
+  shown.submit(elastic(4, 1000));
+  shown.submit(elastic(6, 100), 2);
+  CHECK(shown.growth().empty());
+  for (std::uint64_t job = 1; job <= 10; ++job) shown.start(job);
+  CHECK(shown.growth() == "1:2 2:2 3:2 4:2 5:2 6:2 7:2 8:2");
+  shown.start(12);
+  CHECK(shown.growth() == "1:2 2:2 3:2 4:2 5:2 6:2 7:2 8:2 12:4");
+  for (std::uint64_t job = 11; job <= 23; ++job)
+    if (job != 12) shown.start(job);
+  CHECK(shown.growth() == "1:2 2:2 3:2 4:2 5:2 6:2 7:2 8:2 11:4 12:4 13:4 14:4 22:5 23:5");
+  shown.start(11, 1);
+  shown.start(3, 2);
+  CHECK(shown.growth() == "1:2 2:2 3:1 4:2 5:2 6:2 7:2 8:2 11:3 12:4 13:4 14:4 22:5 23:5");
+  shown.cancel(22);
+  for (std::uint64_t job = 1; job <= 10; ++job) shown.cancel(job);
+  CHECK(shown.growth() == "11:3 12:4 13:4 14:4 15:4 16:4 17:4 18:4 21:3 23:5");
 }
 
 TEST_CASE("an array that fills the window hides no other kind", "[unit][tenant_jobs]") {
