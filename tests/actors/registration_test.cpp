@@ -34,8 +34,7 @@ Expected<JobAccepted> try_to_submit(ClusterFixture& cluster) {
 
 }  // namespace
 
-// -- whose word counts
-// ------------------------------------------------------------------------------
+// -- whose word counts ---------------------------------------------------------------------------
 
 TEST_CASE("a stranger with a huge high-water mark changes nothing", "[actor]") {
   RegisteredNode one;
@@ -189,8 +188,7 @@ TEST_CASE("a record that the agent remembers by its true hash is no doubt", "[ac
   CHECK(status_of(one.cluster).granting);
 }
 
-// -- after a start
-// ----------------------------------------------------------------------------------
+// -- after a start -------------------------------------------------------------------------------
 
 TEST_CASE("a restarted coordinator takes nothing in before half of its nodes are back", "[actor]") {
   ClusterFixture cluster;
@@ -240,8 +238,7 @@ TEST_CASE("a restored ledger waits for all of its nodes, however long they are s
   CHECK(try_to_submit(cluster).engaged());
 }
 
-// -- taken back
-// -------------------------------------------------------------------------------------
+// -- taken back ----------------------------------------------------------------------------------
 
 TEST_CASE("an operator's word makes a new incarnation: no job id, task or log comes twice",
           "[actor]") {
