@@ -1,5 +1,6 @@
 #include "daemon/daemon.hpp"
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <csignal>
@@ -10,6 +11,7 @@
 #include <sys/eventfd.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
+#include <thread>
 #include <unistd.h>
 #include <utility>
 
@@ -97,8 +99,12 @@ void use_standard_error(LogFormat format) {
   spdlog::set_default_logger(std::move(logger));
 }
 
+std::size_t actor_threads(std::size_t processors) {
+  return std::clamp<std::size_t>(processors / 2, 1, 4);
+}
+
 DaemonActorConfig::DaemonActorConfig() {
-  set("scheduler.max-threads", static_cast<std::size_t>(4));
+  set("scheduler.max-threads", actor_threads(std::thread::hardware_concurrency()));
   // Idle workers wait on a condition variable. Those that steal poll for 25 ms after every message,
   // which was nearly all of what a heartbeat cost the coordinator.
   set("scheduler.policy", caf::atom("sharing"));

@@ -58,6 +58,11 @@ class StopSignal {
   int requests_;
 };
 
+/// How many threads run the actors of a process with so many processors (0: nobody knows): half of
+/// them, 1 to 4. The edge and the ledger's writer have threads of their own that are as busy, and
+/// to wake a thread on another processor costs more than most messages.
+[[nodiscard]] std::size_t actor_threads(std::size_t processors);
+
 /// CAF's settings for a daemon: no command line, no configuration file, a small pool.
 class DaemonActorConfig : public caf::actor_system_config {
  public:

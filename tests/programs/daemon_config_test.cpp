@@ -2,9 +2,16 @@
 
 #include "daemon/config.hpp"
 #include "daemon/connection_limits.hpp"
+#include "daemon/daemon.hpp"
 #include "process/temporary_directory.hpp"
 
 namespace fairwater {
+
+TEST_CASE("actors have half of the processors, and one at least", "[unit][daemon_config]") {
+  const auto [processors, threads] = GENERATE(table<std::size_t, std::size_t>(
+      {{0, 1}, {1, 1}, {2, 1}, {3, 1}, {4, 2}, {7, 3}, {8, 4}, {64, 4}}));
+  CHECK(actor_threads(processors) == threads);
+}
 
 TEST_CASE("an address that is none is refused by its key and line", "[unit][daemon_config]") {
   CoordinatorConfig coordinator;
