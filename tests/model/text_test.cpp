@@ -31,9 +31,9 @@ TEST_CASE("what a text is refused for is said with the text", "[unit][text]") {
 }
 
 TEST_CASE("a message quotes what can be shown as it is", "[unit][text]") {
-  CHECK(quoted("") == "''");
-  CHECK(quoted("caf\xc3\xa9 \xe9\x1b") == "'caf\xc3\xa9 \\xe9\\x1b'");
-  CHECK(quoted(std::string(99, 'a') + "\xc3\xa9").size() == 103);
+  CHECK(fairwater::quoted("") == "''");
+  CHECK(fairwater::quoted("caf\xc3\xa9 \xe9\x1b") == "'caf\xc3\xa9 \\xe9\\x1b'");
+  CHECK(fairwater::quoted(std::string(99, 'a') + "\xc3\xa9").size() == 103);
 }
 
 TEST_CASE("reasons are UTF-8, of several lines where somebody writes so", "[unit][text]") {
