@@ -24,12 +24,6 @@ TenantJobs::TenantJobs(TenantId tenant, QueuePolicy policy, ResourceCatalog cata
 // -- bookkeeping ----------------------------------------------------------------------------------
 
 void TenantJobs::count(const Job& job, bool add) {
-  if (job.would_grow()) {
-    const QueueKey key{0, job.record.id};
-    const bool is_changed =
-        add ? growing_.insert(key, job.kind, &job) : growing_.erase(key, job.kind);
-    FAIRWATER_CHECK(is_changed, "a job would grow from when it is counted until it is not");
-  }
   const std::string& user = job.record.spec.user;
   ready_.hold(user, add ? job.held : -job.held);
   if (!job.ready()) return;
@@ -53,20 +47,32 @@ void TenantJobs::count(const Job& job, bool add) {
 
 template <class Change>
 void TenantJobs::change(Job& job, Change&& apply) {
-  const std::optional<ReadyPlace> before = ready_place(job);
+  const Places before = places_of(job);
   count(job, false);
   apply_durable(apply);
   count(job, true);
-  const std::optional<ReadyPlace> now = ready_place(job);
-  if (before == now) return;
-  const std::string& user = job.record.spec.user;
-  if (before) ready_.erase(user, before->key, before->kind);
-  if (now) ready_.insert(user, now->key, now->kind, &job);
+  move(job, before, places_of(job));
 }
 
-std::optional<TenantJobs::ReadyPlace> TenantJobs::ready_place(const Job& job) const {
-  if (!job.ready()) return std::nullopt;
-  return ReadyPlace{key_of(job), job.kind};
+TenantJobs::Places TenantJobs::places_of(const Job& job) const {
+  Places places;
+  if (job.ready()) places.ready = {key_of(job), job.kind};
+  if (job.would_grow()) places.growth = {{0, job.record.id}, job.kind};
+  return places;
+}
+
+void TenantJobs::move(const Job& job, const Places& before, const Places& now) {
+  if (before.ready != now.ready) {
+    const std::string& user = job.record.spec.user;
+    if (before.ready) ready_.erase(user, before.ready->key, before.ready->kind);
+    if (now.ready) ready_.insert(user, now.ready->key, now.ready->kind, &job);
+  }
+  if (before.growth != now.growth) {
+    const bool was_there =
+        !before.growth || growing_.erase(before.growth->key, before.growth->kind);
+    const bool is_new = !now.growth || growing_.insert(now.growth->key, now.growth->kind, &job);
+    FAIRWATER_CHECK(was_there && is_new, "a job would grow where it was put, and once");
+  }
 }
 
 ResourceVector TenantJobs::demand_of(const JobRecord& job) const {
@@ -129,8 +135,7 @@ void TenantJobs::add(UnfinishedJob unfinished) {
   FAIRWATER_CHECK(added, "a job is added once");
   bytes_ += spec_bytes(place->second.record.spec);
   count(place->second, true);
-  if (const auto ready = ready_place(place->second))
-    ready_.insert(place->second.record.spec.user, ready->key, ready->kind, &place->second);
+  move(place->second, {}, places_of(place->second));
 }
 
 void TenantJobs::erase(std::map<JobId, Job>::iterator job) {

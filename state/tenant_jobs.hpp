@@ -222,14 +222,21 @@ class TenantJobs {
   /// (milliseconds of the wall clock from which on its tasks are late; id).
   using LateKey = std::pair<std::int64_t, JobId>;
 
-  /// Where it is in ready_.
-  struct ReadyPlace {
+  /// Where a job is in a queue.
+  struct Place {
     QueueKey key;
     TaskKind kind;
-    friend bool operator==(const ReadyPlace&, const ReadyPlace&) = default;
+    friend bool operator==(const Place&, const Place&) = default;
+  };
+  /// In ready_ and growing_, where it is in them.
+  struct Places {
+    std::optional<Place> ready;
+    std::optional<Place> growth;
   };
 
-  [[nodiscard]] std::optional<ReadyPlace> ready_place(const Job& job) const;
+  [[nodiscard]] Places places_of(const Job& job) const;
+  /// Of its queues touches those in which its place is another one.
+  void move(const Job& job, const Places& before, const Places& now);
   /// Minus the priority, the time limit in milliseconds, the running tasks, or 0, by the policy.
   [[nodiscard]] QueueKey key_of(const Job& job) const;
   [[nodiscard]] static LateKey lateness_of(const Job& job);
@@ -268,7 +275,7 @@ class TenantJobs {
   /// Tasks of a gang that runs again start over.
   static void gather_gang(Job& job);
   [[nodiscard]] static std::vector<RunningTask> running(const Job& job);
-  /// Keeps ready_ and the pending totals true across a change of one job.
+  /// Keeps the queues and the pending totals true across a change of one job.
   template <class Change>
   void change(Job& job, Change&& apply);
   void count(const Job& job, bool add);
