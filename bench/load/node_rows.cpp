@@ -1,5 +1,6 @@
 // Rows about nodes that have nothing to do.
 #include <algorithm>
+#include <stdexcept>
 #include <thread>
 
 #include <fmt/format.h>
@@ -51,6 +52,11 @@ constexpr const char* kTaskMs = "20000";
 
 /// Nodes of one slot, all at work, and a history behind them.
 Fleet& start_busy_nodes(Setting& setting, const Sizes& sizes) {
+  if (sizes.waiting < sizes.nodes)
+    throw std::runtime_error(fmt::format(
+        "restart: --waiting {} is less than --nodes {}: each node takes a task of those that wait, "
+        "and another after {} ms",
+        sizes.waiting, sizes.nodes, kTaskMs));
   setting.restart_coordinator([&] {
     std::vector<std::string> names;
     for (const TenantSpec& tenant : tenants(kTenantsOfHistory)) names.push_back(tenant.name);

@@ -122,6 +122,10 @@ TEST_CASE("the load says what it cannot do", "[scenario][load]") {
   const Completed too_many = harness::run({.command = {load, "idle", "--nodes", "10000000"}});
   CHECK(too_many.status == 1);
   CHECK_THAT(too_many.errors, Catch::Contains("descriptors"));
+  const Completed too_few =
+      harness::run({.command = {load, "restart", "--nodes", "20", "--waiting", "19"}});
+  CHECK(too_few.status == 1);
+  CHECK_THAT(too_few.errors, Catch::Contains("--waiting 19 is less than --nodes 20"));
 }
 
 TEST_CASE("a measurement refuses a size that is none", "[scenario][load]") {
