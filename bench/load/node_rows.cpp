@@ -1,4 +1,4 @@
-// Rows about nodes that have nothing to do.
+// Rows about nodes: idle ones, and busy ones whose coordinator starts anew.
 #include <algorithm>
 #include <stdexcept>
 #include <thread>
