@@ -1,3 +1,5 @@
+#include <thread>
+
 #include <catch2/catch.hpp>
 
 #include "daemon/config.hpp"
@@ -11,6 +13,12 @@ TEST_CASE("actors have half of the processors, and one at least", "[unit][daemon
   const auto [processors, threads] = GENERATE(table<std::size_t, std::size_t>(
       {{0, 1}, {1, 1}, {2, 1}, {3, 1}, {4, 2}, {7, 3}, {8, 4}, {64, 4}}));
   CHECK(actor_threads(processors) == threads);
+}
+
+TEST_CASE("a daemon's pool is sized by its machine", "[unit][daemon_config]") {
+  const DaemonActorConfig config;
+  CHECK(caf::get_or(config, "scheduler.max-threads", std::size_t{0}) ==
+        actor_threads(std::thread::hardware_concurrency()));
 }
 
 TEST_CASE("an address that is none is refused by its key and line", "[unit][daemon_config]") {
