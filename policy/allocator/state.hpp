@@ -13,8 +13,9 @@
 //     `deficits` in ranked order;
 //   - `growing` holds exactly the tenants whose elastic jobs would grow;
 //   - `rooms` has what one task may take of every node that takes tasks (room_for_one), or took
-//     before the deal that goes on, but those of which more than that is to be looked at
-//     (may_matter) as nodes with room for anything.
+//     before the deal that goes on, but those that keep room as nodes with room for anything;
+//     `regrown_rooms` those whose room has grown since their last deal: they are looked at
+//     (may_matter) whatever they have free.
 #pragma once
 
 #include <cstdint>
@@ -517,6 +518,7 @@ class AllocatorState {
   ResourceVector used_;      ///< on all nodes
   SiteRooms site_rooms_;
   NodeRooms rooms_;
+  std::set<NodeId> regrown_rooms_;
   NodeChoices choices_;
   WaitingShapes shapes_;
   std::set<std::pair<LedgerMs, std::uint32_t>> shortest_runs_;  ///< of who waits, and their slots

@@ -82,6 +82,7 @@ void AllocatorState::remove_node(NodeId id) {
   follow_accounts();
   site_rooms_.remove(id, node(id).traits.site);
   rooms_.remove(id);
+  regrown_rooms_.erase(id);
   capacity_ -= counted_capacity(node(id));
   used_ -= node(id).used;
   nodes_.erase(id);
@@ -323,18 +324,27 @@ bool AllocatorState::release(const TaskKey& task) {
 void AllocatorState::refresh_room(const NodeRoom& node) {
   if (!node.accepts)
     rooms_.remove(node.id);
-  else if (node.has_grown || !node.made_rooms.empty() || (!counts_time() && node.reservation))
+  else if (!node.made_rooms.empty() || (!counts_time() && node.reservation))
     rooms_.set(node.id, ResourceVector::filled(kUnlimited));
   else
     rooms_.set(node.id, room_for_one(node));
+  if (node.accepts && node.has_grown)
+    regrown_rooms_.insert(node.id);
+  else
+    regrown_rooms_.erase(node.id);
 }
 
 std::optional<NodeId> AllocatorState::next_that_matters(NodeId from) const {
-  return rooms_.next(from, shapes_.least());
+  if (shapes_.least().empty()) return std::nullopt;
+  const auto with_room = rooms_.next(from, shapes_.least());
+  const auto regrown = regrown_rooms_.lower_bound(from);
+  if (regrown == regrown_rooms_.end() || (with_room && *with_room < *regrown)) return with_room;
+  return *regrown;
 }
 
 bool AllocatorState::may_matter(NodeId node) const {
-  return rooms_.has_room(node, shapes_.least());
+  return rooms_.has_room(node, shapes_.least()) ||
+         (!shapes_.least().empty() && regrown_rooms_.contains(node));
 }
 
 // -- the deal

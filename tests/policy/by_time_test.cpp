@@ -1,6 +1,7 @@
 // Where the ledger counts time: which task comes first, and for which a node keeps its room.
 #include <catch2/catch.hpp>
 
+#include "policy/allocator/site_rooms.hpp"
 #include "slots_cluster.hpp"
 
 namespace fairwater::test::by_time {
@@ -250,6 +251,50 @@ TEST_CASE("places are the same after a restart") {
     INFO("restart at " << ms << " ms");
     CHECK(starts(ms) == expected);
   }
+}
+
+DemandWindow waits_for(std::uint32_t tenant, Amount size, LedgerMs limit_ms) {
+  DemandWindow window;
+  window.tenant = TenantId{tenant};
+  window.pending = slots(size);
+  window.pending_tasks = 1;
+  window.next.push_back({.job = JobId{100 + tenant},
+                         .count = 1,
+                         .attempt = 1,
+                         .demand = slots(size),
+                         .rule = nullptr,
+                         .expected_ms = limit_ms,
+                         .limit_ms = limit_ms,
+                         .late_in_ms = limit_ms,
+                         .patience_ms = limit_ms});
+  return window;
+}
+
+TEST_CASE("behind any number of full nodes that came back, one with room is known") {
+  constexpr std::uint32_t kFull = 2 * SiteRooms::kMaxNodesLookedAt;
+  AllocatorSettings settings = slot_settings();
+  settings.accounting = Accounting::time;
+  Allocator allocator(settings);
+  for (const std::uint32_t tenant : {kA, kB}) allocator.set_tenant(TenantId{tenant}, terms_of(1));
+  std::vector<HeldTask> held;
+  for (std::uint32_t i = 1; i <= kFull; ++i) {
+    allocator.set_node(NodeId{i}, {}, slots(3), true);
+    Grant grant;
+    grant.task = {JobId{1}, i, 1};
+    grant.tenant = TenantId{kA};
+    grant.demand = slots(2);
+    held.push_back({NodeId{i}, grant, {100_s, 100_s, 0}});
+  }
+  allocator.set_node(NodeId{kFull + 1}, {}, slots(3), true);
+  allocator.restore_held(held);
+  allocator.set_window(waits_for(kB, 2, 50_s));
+  allocator.set_window(waits_for(kA, 1, 1000_s));
+  const auto deal = allocator.deal(NodeId{1});
+  // B comes first, and can start on the last node: the first keeps it no place, and has room for A.
+  REQUIRE(deal.has_value());
+  REQUIRE(deal->grants.size() == 1);
+  CHECK(deal->grants[0].tenant == TenantId{kA});
+  CHECK_FALSE(allocator.node(NodeId{1}).reserved_for);
 }
 
 }  // namespace
