@@ -37,6 +37,40 @@ class CycledCluster final : public BusyCluster {
   bool is_limited_;
 };
 
+/// Every second node, the first ones, is idle, and nobody may use it.
+class PartitionedCluster final : public BusyCluster {
+ public:
+  PartitionedCluster(std::uint32_t nodes, std::uint32_t tenants, Accounting accounting,
+                     bool is_limited)
+      : BusyCluster(processor_settings(accounting)), is_limited_(is_limited) {
+    rule_ = std::make_shared<const PlacementRule>(
+        PlacementRule{{}, std::get<LabelExpression>(LabelExpression::parse("fast"))});
+    for (std::uint32_t i = 1; i <= tenants; ++i)
+      cycle_.set_tenant({i}, {.weight = 1 + static_cast<Weight>(random_.below(100))});
+    for (std::uint32_t i = 1; i <= nodes; ++i) {
+      NodeTraits traits;
+      if (2 * i > nodes) traits.labels["fast"] = "true";
+      cycle_.set_node({i}, traits, processors(kTasksPerNode), true);
+    }
+    for (std::uint32_t i = 1; i <= tenants; ++i) send_window({i}, 0);
+    run();
+  }
+
+ private:
+  void follow(TenantId tenant, const std::vector<TaskKey>& granted) override {
+    send_window(tenant, granted.back().index + 1);
+  }
+  void send_window(TenantId tenant, std::uint32_t first_task) {
+    DemandWindow window = endless_window(tenant, first_task, kLimitMs, is_limited_ ? kLimitMs : 0,
+                                         cycle_.last_deal());
+    window.next.front().rule = rule_;
+    cycle_.take_window(std::move(window));
+  }
+
+  bool is_limited_;
+  PlacementRulePtr rule_;
+};
+
 void BM_allocator_task_end(benchmark::State& state) {
   measure_ends<CycledCluster>(state, Accounting::units, false);
 }
@@ -47,11 +81,20 @@ void BM_allocator_task_end_by_time_limited(benchmark::State& state) {
   measure_ends<CycledCluster>(state, Accounting::time, true);
 }
 
+void BM_allocator_task_end_partition(benchmark::State& state) {
+  measure_ends<PartitionedCluster>(state, Accounting::units, false);
+}
+void BM_allocator_task_end_partition_by_time(benchmark::State& state) {
+  measure_ends<PartitionedCluster>(state, Accounting::time, true);
+}
+
 void nodes_and_tenants(benchmark::internal::Benchmark* figure) {
   figure->ArgNames({"nodes", "tenants"})->Unit(benchmark::kMicrosecond);
   for (const std::int64_t nodes : {100, 1'000, 5'000, 20'000, 100'000}) figure->Args({nodes, 100});
   for (const std::int64_t tenants : {10, 1'000, 10'000}) figure->Args({1'000, tenants});
 }
+BENCHMARK(BM_allocator_task_end_partition)->Apply(nodes_and_tenants);
+BENCHMARK(BM_allocator_task_end_partition_by_time)->Apply(nodes_and_tenants);
 BENCHMARK(BM_allocator_task_end)->Apply(nodes_and_tenants);
 BENCHMARK(BM_allocator_task_end_by_time)->Apply(nodes_and_tenants);
 BENCHMARK(BM_allocator_task_end_by_time_limited)->Apply(nodes_and_tenants);

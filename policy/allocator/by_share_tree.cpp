@@ -51,7 +51,7 @@ class TreeFilling {
     for (const RankKey& key : state_.waiting()) {
       Waiting& waiting = waiting_[key.slot];
       waiting.tenant = &state_.at(key.slot);
-      if (state_.next_with_room(NodeId{}, waiting.tenant->least_demand)) look(key.slot);
+      if (state_.next_with_room(NodeId{}, nullptr, waiting.tenant->least_demand)) look(key.slot);
     }
   }
 

@@ -293,8 +293,8 @@ std::optional<std::vector<GangShare>> gang_start(AllocatorState& state, const Te
     with_room += fitting;
     add(*here.node, tasks_here(state, here, gang, fitting, predict));
   }
-  for (auto id = state.next_with_room(NodeId{}, gang.range.demand); id;
-       id = state.next_with_room(NodeId{id->value + 1}, gang.range.demand)) {
+  for (auto id = state.next_with_room(NodeId{}, gang.range); id;
+       id = state.next_with_room(NodeId{id->value + 1}, gang.range)) {
     if (tasks >= gang.starts_at_once && choices.size() >= kEnoughNodes) break;
     const NodeRoom& node = state.node(*id);
     if (&node == here.node || !is_allowed(state, gang, node)) continue;

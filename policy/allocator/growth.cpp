@@ -71,7 +71,7 @@ class Growing {
     NodeId from;
     while (entry.range.count > 0 && !is_full() && in_vain < kMaxNodesTriedInVain) {
       const std::optional<NodeId> chosen = state_.choose_node(tenant, entry.range);
-      const auto id = chosen ? chosen : state_.next_with_room(from, entry.range.demand);
+      const auto id = chosen ? chosen : state_.next_with_room(from, entry.range);
       if (!id) return;
       if (!chosen) from = NodeId{id->value + 1};
       NodeRoom& node = state_.node(*id);

@@ -40,10 +40,10 @@ std::uint32_t site_rank(const PlacementRule* rule, const NodeTraits& traits) {
 }
 
 template <class Visitor>
-void visit_nodes_with_room(const AllocatorState& state, const ResourceVector& demand,
-                           Visitor&& visit) {
-  for (auto id = state.next_with_room(NodeId{}, demand); id;
-       id = state.next_with_room(NodeId{id->value + 1}, demand))
+void visit_nodes_with_room(const AllocatorState& state, const PlacementRulePtr& rule,
+                           const ResourceVector& demand, Visitor&& visit) {
+  for (auto id = state.next_with_room(NodeId{}, rule, demand); id;
+       id = state.next_with_room(NodeId{id->value + 1}, rule, demand))
     visit(*id);
 }
 
@@ -194,7 +194,7 @@ const std::vector<NodeChoices::Entry>& NodeChoices::look_at_all(const AllocatorS
   ++looks_at_all_;
   scanned_.clear();
   const Shape shape = shape_of(task);
-  visit_nodes_with_room(state, task.demand, [&](NodeId id) {
+  visit_nodes_with_room(state, task.rule, task.demand, [&](NodeId id) {
     if (const auto entry = entry_of(state, shape, state.node(id))) scanned_.push_back(*entry);
   });
   std::sort(scanned_.begin(), scanned_.end());
@@ -208,7 +208,8 @@ void NodeChoices::arrange(const AllocatorState& state, Shape& shape) {
   shape.entries.clear();
   shape.is_stale = false;
   shape.seen = forgotten_ + changed_.size();
-  visit_nodes_with_room(state, shape.user.demand, [&](NodeId id) { put(state, shape, id); });
+  visit_nodes_with_room(state, shape.rule, shape.user.demand,
+                        [&](NodeId id) { put(state, shape, id); });
 }
 
 void NodeChoices::follow_changes(const AllocatorState& state, Shape& shape) {

@@ -29,7 +29,7 @@ std::size_t NodeRooms::find(NodeId node) const {
 
 void NodeRooms::set(NodeId node, const ResourceVector& free) {
   std::size_t place = find(node);
-  if (place == kNone) place = add(node);
+  if (place == kNone) place = add_place(node);
   put(place, free);
 }
 
@@ -47,7 +47,7 @@ void NodeRooms::put(std::size_t place, const ResourceVector& free) {
   }
 }
 
-std::size_t NodeRooms::add(NodeId node) {
+std::size_t NodeRooms::add_place(NodeId node) {
   if (ids_.size() == leaves_) grow();
   const auto before = std::lower_bound(ids_.begin(), ids_.end(), node);
   const auto place = before - ids_.begin();
@@ -55,9 +55,27 @@ std::size_t NodeRooms::add(NodeId node) {
   if (static_cast<std::size_t>(place) + 1 == ids_.size()) return ids_.size() - 1;
   most_free_.insert(most_free_.begin() + static_cast<std::ptrdiff_t>(leaves_) + place, kNoRoom);
   most_free_.pop_back();
+  refresh_matches();
+  return static_cast<std::size_t>(place);
+}
+
+void NodeRooms::forget(NodeId node) {
+  const std::size_t place = find(node);
+  if (place == kNone) return;
+  ids_.erase(ids_.begin() + static_cast<std::ptrdiff_t>(place));
+  most_free_.erase(most_free_.begin() + static_cast<std::ptrdiff_t>(leaves_ + place));
+  most_free_.push_back(kNoRoom);
+  refresh_matches();
+}
+
+std::optional<ResourceVector> NodeRooms::room_of(NodeId node) const {
+  const std::size_t place = find(node);
+  return place == kNone ? std::nullopt : std::optional(most_free_[leaves_ + place]);
+}
+
+void NodeRooms::refresh_matches() {
   for (std::size_t match = leaves_ - 1; match >= kRoot; --match)
     most_free_[match] = most_of(most_free_[2 * match], most_free_[2 * match + 1]);
-  return static_cast<std::size_t>(place);
 }
 
 void NodeRooms::grow() {
@@ -65,10 +83,9 @@ void NodeRooms::grow() {
   std::vector<ResourceVector> grown(2 * leaves, kNoRoom);
   std::copy_n(most_free_.begin() + static_cast<std::ptrdiff_t>(leaves_), ids_.size(),
               grown.begin() + static_cast<std::ptrdiff_t>(leaves));
-  for (std::size_t match = leaves - 1; match >= kRoot; --match)
-    grown[match] = most_of(grown[2 * match], grown[2 * match + 1]);
   most_free_ = std::move(grown);
   leaves_ = leaves;
+  refresh_matches();
 }
 
 std::optional<NodeId> NodeRooms::next(NodeId from, std::span<const ResourceVector> demands) const {

@@ -19,6 +19,14 @@ class NodeRooms {
   void set(NodeId node, const ResourceVector& free);
   /// Its room counts for nothing any more.
   void remove(NodeId node);
+  /// One that is not known gets a place, without room; its cost is that of the first `set`.
+  void add(NodeId node) { (void)add_place(node); }
+  /// The node is not known any more. O(nodes).
+  void forget(NodeId node);
+  /// Whether it was set or added and is not forgotten.
+  [[nodiscard]] bool knows(NodeId node) const { return find(node) != kNone; }
+  /// As it was set last; less than nothing after `remove`. None: it is not known.
+  [[nodiscard]] std::optional<ResourceVector> room_of(NodeId node) const;
   /// The first node from that id on with room for one of the demands. O(log nodes * demands), more
   /// only where nodes below one match have what is asked for in different resources.
   [[nodiscard]] std::optional<NodeId> next(NodeId from,
@@ -33,7 +41,8 @@ class NodeRooms {
   [[nodiscard]] std::size_t find(NodeId node) const;
   void put(std::size_t place, const ResourceVector& free);
   /// Where it is then.
-  std::size_t add(NodeId node);
+  std::size_t add_place(NodeId node);
+  void refresh_matches();
   void grow();
   /// The first place below the match, not before `from`.
   [[nodiscard]] std::size_t first_below(std::size_t match, std::size_t begin, std::size_t size,

@@ -287,7 +287,7 @@ class Reclaiming {
       if (will_do(id)) return id;
     NodeId from;
     for (std::size_t looks = 0; looks < kMaxNodesTriedInVain; ++looks) {
-      const auto id = state_.next_with_room(from, task.demand);
+      const auto id = state_.next_with_room(from, task);
       if (!id) break;
       if (will_do(*id)) return id;
       from = NodeId{id->value + 1};

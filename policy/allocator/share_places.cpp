@@ -63,9 +63,8 @@ std::optional<NodeId> SharePlaces::first_node(const TenantState& tenant,
   std::optional<NodeId> first;
   auto best = sites.end();
   std::uint32_t looks = 0;
-  for (auto id = state_.next_with_room(NodeId{}, task.demand);
-       id && looks < SiteRooms::kMaxNodesLookedAt;
-       id = state_.next_with_room(NodeId{id->value + 1}, task.demand), ++looks) {
+  for (auto id = state_.next_with_room(NodeId{}, task); id && looks < SiteRooms::kMaxNodesLookedAt;
+       id = state_.next_with_room(NodeId{id->value + 1}, task), ++looks) {
     if (!state_.node_has_room(*id, tenant, task)) continue;
     const auto site = std::find(sites.begin(), best, state_.node(*id).traits.site);
     if (!first || site < best) first = *id;

@@ -158,7 +158,7 @@ void AllocatorState::lift_reservations(const TenantState& leaver) {
 void AllocatorState::forget(TenantState& leaver) {
   const TenantId id = leaver.id;
   sequence.leave(id.value);
-  if (leaver.known_least) shapes_.remove(*leaver.known_least);
+  forget_shapes(leaver);
   put_shortest(leaver, kNever);
   take_off_lists(leaver);
   note_contender(leaver);

@@ -13,7 +13,8 @@
 //     `deficits` in ranked order;
 //   - `growing` holds exactly the tenants whose elastic jobs would grow;
 //   - `rooms` has what one task may take of every node that takes tasks (room_for_one), or took
-//     before the deal that goes on, but those that keep room as nodes with room for anything;
+//     before the deal that goes on, but those that keep room as nodes with room for anything; and
+//     what those wait for that wait;
 //     `regrown_rooms` those whose room has grown since their last deal: they are looked at
 //     (may_matter) whatever they have free.
 #pragma once
@@ -33,12 +34,11 @@
 #include "policy/allocator/device_shares.hpp"
 #include "policy/allocator/node_choice.hpp"
 #include "policy/allocator/node_room.hpp"
-#include "policy/allocator/node_rooms.hpp"
 #include "policy/allocator/node_table.hpp"
 #include "policy/allocator/quotas.hpp"
+#include "policy/allocator/rule_rooms.hpp"
 #include "policy/allocator/site_rooms.hpp"
 #include "policy/allocator/tenant.hpp"
-#include "policy/allocator/waiting_shapes.hpp"
 #include "policy/core/ranked_list.hpp"
 #include "policy/core/slot_index.hpp"
 #include "policy/elastic/growth.hpp"
@@ -370,10 +370,13 @@ class AllocatorState {
 
   /// What one task may take of the node: of GPUs that tasks share a part of one, or empty ones.
   [[nodiscard]] ResourceVector room_for_one(const NodeRoom& node) const;
-  /// The first node from that id on that may have room for the task. O(log nodes).
-  [[nodiscard]] std::optional<NodeId> next_with_room(NodeId from,
+  /// The first node from that id on that may have room for the task and run it. O(log nodes).
+  [[nodiscard]] std::optional<NodeId> next_with_room(NodeId from, const WaitingRange& task) const {
+    return next_with_room(from, task.rule, task.demand);
+  }
+  [[nodiscard]] std::optional<NodeId> next_with_room(NodeId from, const PlacementRulePtr& rule,
                                                      const ResourceVector& demand) const {
-    return rooms_.next(from, {&demand, 1});
+    return rooms_.next(from, rule, demand);
   }
 
   // -- gangs, see gangs.hpp
@@ -439,6 +442,7 @@ class AllocatorState {
   void forget(TenantState& leaver);
   void refresh_capacity();
   void refresh_shape(TenantState& tenant);
+  void forget_shapes(TenantState& tenant);
   void put_shortest(TenantState& tenant, LedgerMs run_ms);
   /// The lists of deficits have the tenant with that one.
   void put_deficit(TenantState& tenant, Units deficit);
@@ -517,10 +521,9 @@ class AllocatorState {
   ResourceVector capacity_;  ///< the water level's
   ResourceVector used_;      ///< on all nodes
   SiteRooms site_rooms_;
-  NodeRooms rooms_;
+  RuleRooms rooms_;
   std::set<NodeId> regrown_rooms_;
   NodeChoices choices_;
-  WaitingShapes shapes_;
   std::set<std::pair<LedgerMs, std::uint32_t>> shortest_runs_;  ///< of who waits, and their slots
   std::vector<GangPlan> gang_plans_;
   bool forgot_gang_plans_ = false;

@@ -48,6 +48,7 @@ void AllocatorState::set_node(NodeId id, const NodeTraits& traits, const Resourc
   capacity_ -= counted_capacity(changed);
   site_rooms_.remove(id, changed.traits.site);
   changed.traits = traits;
+  rooms_.set_traits(id, traits);
   changed.capacity = capacity;
   changed.accepts = accepts;
   look_at_gpus(changed);
@@ -139,10 +140,9 @@ bool AllocatorState::may_have_room(const TenantState& tenant, const WindowRange&
 
 bool AllocatorState::somewhere_has_room(const TenantState& tenant, const WaitingRange& task,
                                         std::uint32_t most_looks) {
-  const std::span<const ResourceVector> demand(&task.demand, 1);
   std::uint32_t looked_at = 0;
-  for (auto id = rooms_.next(NodeId{}, demand); id && looked_at < most_looks;
-       id = rooms_.next(NodeId{id->value + 1}, demand), ++looked_at)
+  for (auto id = next_with_room(NodeId{}, task); id && looked_at < most_looks;
+       id = next_with_room(NodeId{id->value + 1}, task), ++looked_at)
     if (node_has_room(*id, tenant, task)) return true;
   return false;
 }
@@ -335,16 +335,14 @@ void AllocatorState::refresh_room(const NodeRoom& node) {
 }
 
 std::optional<NodeId> AllocatorState::next_that_matters(NodeId from) const {
-  if (shapes_.least().empty()) return std::nullopt;
-  const auto with_room = rooms_.next(from, shapes_.least());
+  const auto with_room = rooms_.next_that_matters(from);
   const auto regrown = regrown_rooms_.lower_bound(from);
   if (regrown == regrown_rooms_.end() || (with_room && *with_room < *regrown)) return with_room;
   return *regrown;
 }
 
 bool AllocatorState::may_matter(NodeId node) const {
-  return rooms_.has_room(node, shapes_.least()) ||
-         (!shapes_.least().empty() && regrown_rooms_.contains(node));
+  return rooms_.may_matter(node) || regrown_rooms_.contains(node);
 }
 
 // -- the deal

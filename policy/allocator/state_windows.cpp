@@ -28,6 +28,31 @@ LedgerMs deferral_ms(const WaitingRange& range, const AllocatorSettings& setting
              : deferral_ms;
 }
 
+/// Per resource, of the tasks with each rule.
+std::vector<RuleShape> least_of_rules(std::span<const WindowRange> window) {
+  std::vector<RuleShape> shapes;
+  for (const WindowRange& entry : window) {
+    const auto has_its_rule = [&](const RuleShape& shape) {
+      return names_same_nodes(shape.rule, entry.range.rule);
+    };
+    const auto known = std::find_if(shapes.begin(), shapes.end(), has_its_rule);
+    if (known == shapes.end()) {
+      shapes.push_back({entry.range.rule, entry.range.demand});
+      continue;
+    }
+    for (std::size_t r = 0; r < kMaxResources; ++r)
+      known->least[r] = std::min(known->least[r], entry.range.demand[r]);
+  }
+  return shapes;
+}
+
+bool are_same(std::span<const RuleShape> a, std::span<const RuleShape> b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const RuleShape& one, const RuleShape& other) {
+                      return names_same_nodes(one.rule, other.rule) && one.least == other.least;
+                    });
+}
+
 /// False: it is in none of the ranges.
 bool strike_from(std::vector<WindowRange>& ranges, const TaskKey& task) {
   const auto found = std::find_if(ranges.begin(), ranges.end(), [&](const WindowRange& entry) {
@@ -99,12 +124,22 @@ void AllocatorState::put_deficit(TenantState& tenant, Units deficit) {
 }
 
 void AllocatorState::refresh_shape(TenantState& tenant) {
-  const bool waits = !tenant.window.empty();
-  std::optional<ResourceVector>& known = tenant.known_least;
-  if (waits == known.has_value() && (!waits || *known == tenant.least_demand)) return;
-  if (known) shapes_.remove(*known);
-  known.reset();
-  if (waits) shapes_.add(known.emplace(tenant.least_demand));
+  const std::span<const RuleShape> shapes =
+      tenant.window.empty() ? std::span<const RuleShape>{} : tenant.least_of_rules;
+  const auto stands_well = [&](const RuleRooms::Place& place, const RuleShape& shape) {
+    return place.least == shape.least && !rooms_.has_better_place(place, shape.rule);
+  };
+  auto& known = tenant.known_shapes;
+  if (std::equal(known.begin(), known.end(), shapes.begin(), shapes.end(), stands_well)) return;
+  forget_shapes(tenant);
+  const auto all_nodes = [&](auto&& visit) {
+    for (const auto& [id, node] : nodes_.by_id()) visit({id, &node.traits});
+  };
+  for (const RuleShape& shape : shapes) known.push_back(rooms_.add(shape, all_nodes));
+}
+
+void AllocatorState::forget_shapes(TenantState& tenant) {
+  for (const RuleRooms::Place& place : std::exchange(tenant.known_shapes, {})) rooms_.remove(place);
 }
 
 void AllocatorState::put_shortest(TenantState& tenant, LedgerMs run_ms) {
@@ -197,6 +232,10 @@ void AllocatorState::set_window(DemandWindow window) {
     changed.first_late_ms = std::min(changed.first_late_ms, entry.late_from_ms);
     for (std::size_t r = 0; r < kMaxResources; ++r)
       changed.least_demand[r] = std::min(changed.least_demand[r], entry.range.demand[r]);
+  }
+  if (auto least = least_of_rules(changed.window); !are_same(least, changed.least_of_rules)) {
+    forget_shapes(changed);
+    changed.least_of_rules = std::move(least);
   }
   take_served(changed, window);
   const auto named_before = std::exchange(changed.named_devices, {});

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "policy/allocator/allocator.hpp"
+#include "policy/allocator/rule_rooms.hpp"
 #include "policy/allocator/user_share.hpp"
 #include "policy/core/ranked_list.hpp"
 #include "policy/core/resource_set.hpp"
@@ -142,8 +143,10 @@ struct alignas(64) TenantState {
   /// Per resource the least that any task in the window asks for: where this does not fit, nothing
   /// does.
   ResourceVector least_demand;
-  /// The same, as AllocatorState has it among those of all who wait.
-  std::optional<ResourceVector> known_least;
+  /// The same of those with each placement rule.
+  std::vector<RuleShape> least_of_rules;
+  /// Where AllocatorState has these among those of all who wait; none while it waits for nothing.
+  std::vector<RuleRooms::Place> known_shapes;
   /// Of the tasks in its window those that end soonest by their limits; kNever: none has one.
   LedgerMs shortest_run_ms = kNever;
   LedgerMs known_shortest_ms = kNever;  ///< as the state's list has it

@@ -20,6 +20,7 @@ class WaitingShapes {
   /// All of them; where there are many, one that is as small in each resource as the smallest.
   /// Where nobody waits, one that nothing but boundless room has room for.
   [[nodiscard]] std::span<const ResourceVector> least() const { return least_; }
+  [[nodiscard]] bool empty() const { return shapes_.empty(); }
 
  private:
   /// More would cost as much to look at as a node that has no room.

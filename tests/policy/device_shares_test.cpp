@@ -156,8 +156,8 @@ TEST_CASE("nodes with room for shares are found as by a look at each of their GP
       }
       const Amount asked = milli_of();
       std::vector<NodeId> by_index;
-      for (auto id = state.next_with_room(NodeId{}, share(asked)); id;
-           id = state.next_with_room(NodeId{id->value + 1}, share(asked)))
+      for (auto id = state.next_with_room(NodeId{}, nullptr, share(asked)); id;
+           id = state.next_with_room(NodeId{id->value + 1}, nullptr, share(asked)))
         by_index.push_back(*id);
       std::vector<NodeId> by_look;
       for (const auto& [id, known] : nodes) {
