@@ -71,6 +71,32 @@ class PartitionedCluster final : public BusyCluster {
   PlacementRulePtr rule_;
 };
 
+/// Half of every node's room is idle: each tenant holds its max.
+class CappedCluster final : public BusyCluster {
+ public:
+  CappedCluster(std::uint32_t nodes, std::uint32_t tenants, Accounting accounting, bool is_limited)
+      : BusyCluster(processor_settings(accounting)), is_limited_(is_limited) {
+    TenantTerms terms;
+    terms.max = processors(kTasksPerNode * nodes / 2 / tenants);
+    for (std::uint32_t i = 1; i <= tenants; ++i) cycle_.set_tenant({i}, terms);
+    for (std::uint32_t i = 1; i <= nodes; ++i)
+      cycle_.set_node({i}, {}, processors(kTasksPerNode), true);
+    for (std::uint32_t i = 1; i <= tenants; ++i) send_window({i}, 0);
+    run();
+  }
+
+ private:
+  void follow(TenantId tenant, const std::vector<TaskKey>& granted) override {
+    send_window(tenant, granted.back().index + 1);
+  }
+  void send_window(TenantId tenant, std::uint32_t first_task) {
+    cycle_.take_window(endless_window(tenant, first_task, kLimitMs, is_limited_ ? kLimitMs : 0,
+                                      cycle_.last_deal()));
+  }
+
+  bool is_limited_;
+};
+
 void BM_allocator_task_end(benchmark::State& state) {
   measure_ends<CycledCluster>(state, Accounting::units, false);
 }
@@ -88,6 +114,13 @@ void BM_allocator_task_end_partition_by_time(benchmark::State& state) {
   measure_ends<PartitionedCluster>(state, Accounting::time, true);
 }
 
+void BM_allocator_task_end_capped(benchmark::State& state) {
+  measure_ends<CappedCluster>(state, Accounting::units, false);
+}
+void BM_allocator_task_end_capped_by_time(benchmark::State& state) {
+  measure_ends<CappedCluster>(state, Accounting::time, true);
+}
+
 void nodes_and_tenants(benchmark::internal::Benchmark* figure) {
   figure->ArgNames({"nodes", "tenants"})->Unit(benchmark::kMicrosecond);
   for (const std::int64_t nodes : {100, 1'000, 5'000, 20'000, 100'000}) figure->Args({nodes, 100});
@@ -95,6 +128,8 @@ void nodes_and_tenants(benchmark::internal::Benchmark* figure) {
 }
 BENCHMARK(BM_allocator_task_end_partition)->Apply(nodes_and_tenants);
 BENCHMARK(BM_allocator_task_end_partition_by_time)->Apply(nodes_and_tenants);
+BENCHMARK(BM_allocator_task_end_capped)->Apply(nodes_and_tenants);
+BENCHMARK(BM_allocator_task_end_capped_by_time)->Apply(nodes_and_tenants);
 BENCHMARK(BM_allocator_task_end)->Apply(nodes_and_tenants);
 BENCHMARK(BM_allocator_task_end_by_time)->Apply(nodes_and_tenants);
 BENCHMARK(BM_allocator_task_end_by_time_limited)->Apply(nodes_and_tenants);

@@ -181,6 +181,7 @@ void AllocatorState::hold(NodeRoom& node, TenantState& holder, const Grant& gran
   ++holder.running_tasks;
   quotas_.hold(holder, grant.demand);
   note_contender(holder);
+  refresh_shape(holder);
   count_held(holder);
 }
 
@@ -315,6 +316,7 @@ bool AllocatorState::release(const TaskKey& task) {
   --holder.running_tasks;
   quotas_.release(holder, held.grant.demand);
   note_contender(holder);
+  refresh_shape(holder);
   count_held(holder);
   held_.erase(found);
   if (!held_on.accepts) refresh_capacity();

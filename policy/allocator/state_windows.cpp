@@ -124,8 +124,13 @@ void AllocatorState::put_deficit(TenantState& tenant, Units deficit) {
 }
 
 void AllocatorState::refresh_shape(TenantState& tenant) {
+  // By units a node's deal may change its reservation for one that is at its max.
+  const auto counts = [&](const WindowRange& entry) {
+    return !counts_time() || tenant.is_within_own_max(entry);
+  };
+  const bool may_take = std::any_of(tenant.window.begin(), tenant.window.end(), counts);
   const std::span<const RuleShape> shapes =
-      tenant.window.empty() ? std::span<const RuleShape>{} : tenant.least_of_rules;
+      may_take ? tenant.least_of_rules : std::span<const RuleShape>{};
   const auto stands_well = [&](const RuleRooms::Place& place, const RuleShape& shape) {
     return place.least == shape.least && !rooms_.has_better_place(place, shape.rule);
   };

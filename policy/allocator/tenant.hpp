@@ -145,7 +145,8 @@ struct alignas(64) TenantState {
   ResourceVector least_demand;
   /// The same of those with each placement rule.
   std::vector<RuleShape> least_of_rules;
-  /// Where AllocatorState has these among those of all who wait; none while it waits for nothing.
+  /// Where AllocatorState has these among those of all who wait; none while it waits for nothing
+  /// that is within its max, see AllocatorState::refresh_shape.
   std::vector<RuleRooms::Place> known_shapes;
   /// Of the tasks in its window those that end soonest by their limits; kNever: none has one.
   LedgerMs shortest_run_ms = kNever;
@@ -191,6 +192,12 @@ struct alignas(64) TenantState {
            (shows_no_room ||
             std::none_of(window.rbegin(), window.rend(),
                          [](const WindowRange& entry) { return entry.range.count > 0; }));
+  }
+  /// What starts at once of it; groups may have a max of their own.
+  [[nodiscard]] bool is_within_own_max(const WindowRange& entry) const {
+    for (const std::size_t r : entry.asks)
+      if (used[r] + grown[r] > terms.max[r] - entry.asked_at_once(r)) return false;
+    return true;
   }
   [[nodiscard]] bool waits() const { return pending_tasks > 0 || !window.empty(); }
   [[nodiscard]] ResourceVector held_against_quota() const { return used - used_beyond_quota; }

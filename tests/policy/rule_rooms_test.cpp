@@ -167,26 +167,39 @@ TEST_CASE("rooms for ever new rules are made as seldom as nodes change", "[unit]
   CHECK_FALSE(with_rooms(101));
 }
 
-TEST_CASE("idle nodes that nothing that waits may use do not matter", "[unit][allocator]") {
-  const Accounting accounting = GENERATE(Accounting::units, Accounting::time);
-  AllocatorSettings settings = slot_settings();
-  settings.accounting = accounting;
-  Allocator allocator(settings);
-  allocator.set_tenant(TenantId{1}, terms_of(1));
-  for (std::uint32_t i = 1; i <= 3; ++i) allocator.set_node(NodeId{i}, {}, slots(1), true);
-  for (std::uint32_t i = 1; i <= 3; ++i) CHECK_FALSE(allocator.deal(NodeId{i}));
+DemandWindow one_slot(PlacementRulePtr rule, std::uint32_t first_task, std::uint64_t seen_deal) {
   DemandWindow window;
   window.tenant = TenantId{1};
   window.pending = slots(1);
   window.pending_tasks = 1;
+  window.seen_deal = seen_deal;
   WaitingRange task;
   task.job = JobId{1};
+  task.first_index = first_task;
   task.count = 1;
   task.attempt = 1;
   task.demand = slots(1);
-  task.rule = rule_of("fast");
+  task.rule = std::move(rule);
   window.next.push_back(task);
-  allocator.set_window(window);
+  return window;
+}
+
+/// Three idle nodes that were dealt, and a tenant.
+Allocator three_nodes(Accounting accounting, const TenantTerms& terms) {
+  AllocatorSettings settings = slot_settings();
+  settings.accounting = accounting;
+  Allocator allocator(settings);
+  allocator.set_tenant(TenantId{1}, terms);
+  for (std::uint32_t i = 1; i <= 3; ++i) {
+    allocator.set_node(NodeId{i}, {}, slots(1), true);
+    CHECK_FALSE(allocator.deal(NodeId{i}));
+  }
+  return allocator;
+}
+
+TEST_CASE("idle nodes that nothing that waits may use do not matter", "[unit][allocator]") {
+  Allocator allocator = three_nodes(GENERATE(Accounting::units, Accounting::time), terms_of(1));
+  allocator.set_window(one_slot(rule_of("fast"), 0, 0));
   CHECK_FALSE(allocator.next_that_matters(NodeId{}));
   CHECK_FALSE(allocator.may_matter(NodeId{2}));
   NodeTraits fast;
@@ -196,6 +209,28 @@ TEST_CASE("idle nodes that nothing that waits may use do not matter", "[unit][al
   const auto deal = allocator.deal(NodeId{2});
   REQUIRE(deal.has_value());
   CHECK(deal->grants.size() == 1);
+}
+
+TEST_CASE("idle nodes do not matter while all that waits is beyond its max, by time",
+          "[unit][allocator]") {
+  TenantTerms terms = terms_of(1);
+  terms.max = slots(1);
+  Allocator allocator = three_nodes(Accounting::time, terms);
+  allocator.set_window(one_slot(nullptr, 0, 0));
+  CHECK(allocator.next_that_matters(NodeId{}) == NodeId{1});
+  const auto deal = allocator.deal(NodeId{1});
+  REQUIRE((deal && deal->grants.size() == 1));
+  allocator.set_window(one_slot(nullptr, 1, allocator.last_deal()));
+  CHECK_FALSE(allocator.next_that_matters(NodeId{}));
+  SECTION("a task's end lets it have the next") {
+    REQUIRE(allocator.release(deal->grants[0].task));
+    CHECK(allocator.next_that_matters(NodeId{2}) == NodeId{2});
+  }
+  SECTION("so does a larger max") {
+    terms.max = slots(2);
+    allocator.set_tenant(TenantId{1}, terms);
+    CHECK(allocator.next_that_matters(NodeId{}) == NodeId{2});
+  }
 }
 
 }  // namespace
