@@ -77,7 +77,8 @@ class RuleRooms {
 
  private:
   static constexpr std::size_t kAnywhere = 0;
-  /// Each costs every change of a node's room.
+  /// Each costs every change of a node's room, and up to 128 bytes or twice that of each node that
+  /// it allows.
   static constexpr std::size_t kMostRules = 16;
   /// A change of a node's room pays for so many looks at nodes: rooms for ever new rules never cost
   /// much more than what happens anyway.
