@@ -28,6 +28,7 @@ struct LabelExpression::Node {
   std::string key;                  ///< has, one_of, none_of
   std::vector<std::string> values;  ///< one_of, none_of
 
+  friend bool operator==(const Node&, const Node&) = default;
   [[nodiscard]] bool allows(const std::map<std::string, std::string>& labels) const {
     const auto allowed = [&](const Node& part) { return part.allows(labels); };
     switch (kind) {
@@ -190,6 +191,11 @@ std::variant<LabelExpression, std::string> LabelExpression::parse(std::string_vi
   } catch (const Parser::Failure& failure) {
     return failure.reason;
   }
+}
+
+bool operator==(const LabelExpression& a, const LabelExpression& b) {
+  if (a.root_ == b.root_) return true;
+  return a.root_ != nullptr && b.root_ != nullptr && *a.root_ == *b.root_;
 }
 
 bool LabelExpression::allows(const std::map<std::string, std::string>& labels) const {

@@ -76,6 +76,8 @@ class LabelExpression {
   /// Parses `text`; on failure returns the reason, with the column. Nesting and length are bounded.
   [[nodiscard]] static std::variant<LabelExpression, std::string> parse(std::string_view text);
   [[nodiscard]] bool allows(const std::map<std::string, std::string>& labels) const;
+  /// Whether both say the same in the same order.
+  friend bool operator==(const LabelExpression& a, const LabelExpression& b);
   /// The same for the same text.
   [[nodiscard]] std::uint64_t text_digest() const { return text_digest_; }
 

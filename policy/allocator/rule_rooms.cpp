@@ -8,15 +8,14 @@ namespace fairwater::inline policy::inline allocator {
 bool names_same_nodes(const PlacementRulePtr& a, const PlacementRulePtr& b) {
   if (a == b) return true;
   if (a == nullptr || b == nullptr) return false;
-  return a->labels.text_digest() == b->labels.text_digest() && a->sites == b->sites;
+  return a->labels == b->labels && a->sites == b->sites;
 }
 
 // -- rules ----------------------------------------------------------------------------------------
 
 bool RuleRooms::wants_rooms(const PlacementRulePtr& rule) {
   static const LabelExpression anything;
-  return rule != nullptr &&
-         (!rule->sites.empty() || rule->labels.text_digest() != anything.text_digest());
+  return rule != nullptr && (!rule->sites.empty() || rule->labels != anything);
 }
 
 std::size_t RuleRooms::find(const PlacementRulePtr& rule) const {
@@ -53,11 +52,10 @@ std::size_t RuleRooms::make_rooms(const PlacementRulePtr& rule) {
   return at;
 }
 
-void RuleRooms::enter(std::size_t at, const Node& node) {
+void RuleRooms::enter(std::size_t at, NodeId node, const NodeTraits& traits) {
   Rooms& entered = rooms_of_[at];
-  if (!entered.rule->allows(*node.traits)) return;
-  if (const auto room = rooms_of_[kAnywhere].rooms.room_of(node.id))
-    entered.rooms.set(node.id, *room);
+  if (!entered.rule->allows(traits)) return;
+  if (const auto room = rooms_of_[kAnywhere].rooms.room_of(node)) entered.rooms.set(node, *room);
 }
 
 void RuleRooms::remove(const Place& place) {

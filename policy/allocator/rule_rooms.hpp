@@ -15,7 +15,8 @@
 
 namespace fairwater::inline policy::inline allocator {
 
-/// Whether both name the same sites in the same order, and the same labels by the same text.
+/// Whether both name the same sites in the same order, and ask for the same labels in the same
+/// words.
 [[nodiscard]] bool names_same_nodes(const PlacementRulePtr& a, const PlacementRulePtr& b);
 
 /// What tasks with one rule ask for at least.
@@ -33,11 +34,6 @@ class RuleRooms {
     std::size_t rule = 0;
     ResourceVector least;
   };
-  /// As a node stands in the cluster.
-  struct Node {
-    NodeId id;
-    const NodeTraits* traits = nullptr;
-  };
 
   /// Before `set` when a node comes, and when it describes itself otherwise. O(rules * log nodes),
   /// O(nodes) where a rule allows it no more.
@@ -46,14 +42,14 @@ class RuleRooms {
   void set(NodeId node, const ResourceVector& free);
   void remove(NodeId node);
 
-  /// Somebody waits for that. `nodes(visit)` calls `visit` with each Node by id: a rule that gets
-  /// rooms of its own costs O(nodes).
+  /// Somebody waits for that. `nodes(visit)` calls `visit` with each node's id and traits, by id: a
+  /// rule that gets rooms of its own costs O(nodes).
   template <class Nodes>
   [[nodiscard]] Place add(const RuleShape& shape, const Nodes& nodes) {
     std::size_t at = find(shape.rule);
     if (at == kAnywhere && wants_rooms(shape.rule) && may_make_rooms()) {
       at = make_rooms(shape.rule);
-      nodes([&](const Node& node) { enter(at, node); });
+      nodes([&](NodeId node, const NodeTraits& traits) { enter(at, node, traits); });
     }
     rooms_of_[at].shapes.add(shape.least);
     return {at, shape.least};
@@ -96,7 +92,7 @@ class RuleRooms {
   [[nodiscard]] static bool wants_rooms(const PlacementRulePtr& rule);
   [[nodiscard]] bool may_make_rooms() const;
   [[nodiscard]] std::size_t make_rooms(const PlacementRulePtr& rule);
-  void enter(std::size_t at, const Node& node);
+  void enter(std::size_t at, NodeId node, const NodeTraits& traits);
   /// Of those with a rule, where nobody waits any more, the one that was left first.
   [[nodiscard]] std::size_t left_first() const;
 

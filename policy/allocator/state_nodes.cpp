@@ -181,7 +181,6 @@ void AllocatorState::hold(NodeRoom& node, TenantState& holder, const Grant& gran
   ++holder.running_tasks;
   quotas_.hold(holder, grant.demand);
   note_contender(holder);
-  refresh_shape(holder);
   count_held(holder);
 }
 

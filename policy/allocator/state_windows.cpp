@@ -138,7 +138,7 @@ void AllocatorState::refresh_shape(TenantState& tenant) {
   if (std::equal(known.begin(), known.end(), shapes.begin(), shapes.end(), stands_well)) return;
   forget_shapes(tenant);
   const auto all_nodes = [&](auto&& visit) {
-    for (const auto& [id, node] : nodes_.by_id()) visit({id, &node.traits});
+    for (const auto& [id, node] : nodes_.by_id()) visit(id, node.traits);
   };
   for (const RuleShape& shape : shapes) known.push_back(rooms_.add(shape, all_nodes));
 }
@@ -231,16 +231,16 @@ void AllocatorState::set_window(DemandWindow window) {
   for (const WindowRange& entry : changed.window)
     if (const std::int64_t run_ms = longest_run_ms(entry.range); run_ms > 0)
       changed.shortest_run_ms = std::min<LedgerMs>(changed.shortest_run_ms, run_ms);
-  changed.least_demand = ResourceVector::filled(kUnlimited);
   changed.first_late_ms = kNever;
-  for (const WindowRange& entry : changed.window) {
+  for (const WindowRange& entry : changed.window)
     changed.first_late_ms = std::min(changed.first_late_ms, entry.late_from_ms);
-    for (std::size_t r = 0; r < kMaxResources; ++r)
-      changed.least_demand[r] = std::min(changed.least_demand[r], entry.range.demand[r]);
-  }
   if (auto least = least_of_rules(changed.window); !are_same(least, changed.least_of_rules)) {
     forget_shapes(changed);
     changed.least_of_rules = std::move(least);
+    changed.least_demand = ResourceVector::filled(kUnlimited);
+    for (const RuleShape& shape : changed.least_of_rules)
+      for (std::size_t r = 0; r < kMaxResources; ++r)
+        changed.least_demand[r] = std::min(changed.least_demand[r], shape.least[r]);
   }
   take_served(changed, window);
   const auto named_before = std::exchange(changed.named_devices, {});

@@ -142,7 +142,7 @@ struct alignas(64) TenantState {
   alignas(64) std::array<Holding, kMaxResources> holdings;  ///< see AllocatorQuotas
   /// Per resource the least that any task in the window asks for: where this does not fit, nothing
   /// does.
-  ResourceVector least_demand;
+  ResourceVector least_demand = ResourceVector::filled(kUnlimited);
   /// The same of those with each placement rule.
   std::vector<RuleShape> least_of_rules;
   /// Where AllocatorState has these among those of all who wait; none while it waits for nothing

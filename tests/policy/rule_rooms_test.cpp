@@ -2,8 +2,11 @@
 #include "policy/allocator/rule_rooms.hpp"
 
 #include <map>
+#include <memory>
+#include <optional>
 #include <random>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -46,7 +49,7 @@ struct Compared {
   }
   void wait_for(const PlacementRulePtr& rule, const ResourceVector& least) {
     const auto all_nodes = [&](auto&& visit) {
-      for (const auto& [id, node] : nodes) visit(RuleRooms::Node{id, &node.traits});
+      for (const auto& [id, node] : nodes) visit(id, node.traits);
     };
     waiting.push_back({rule, rooms.add({rule, least}, all_nodes)});
   }
