@@ -89,14 +89,18 @@ kj::Promise<void> Connection::serve(kj::Own<Connection> connection) {
 kj::Promise<void> Connection::closed() {
   kj::Duration patience = services_.options.login_timeout_ms * kj::MILLISECONDS;
   if (!full_.empty()) patience = kj::min(patience, kMaxReservedLoginTime);
-  auto deadline = services_.timer.afterDelay(patience).then([this]() -> kj::Promise<void> {
+  return network_.onDisconnect()
+      .exclusiveJoin(kj::mv(close_requested_.promise))
+      .exclusiveJoin(without_entry(patience));
+}
+
+kj::Promise<void> Connection::without_entry(kj::Duration patience) {
+  return services_.timer.afterDelay(patience).then([this, patience]() -> kj::Promise<void> {
     if (entry_ == Entry::done) return kj::NEVER_DONE;
+    if (entry_ == Entry::trying) return without_entry(patience);
     spdlog::debug("gateway: closing {}: it did not log in in time", peer_);
     return kj::READY_NOW;
   });
-  return network_.onDisconnect()
-      .exclusiveJoin(kj::mv(close_requested_.promise))
-      .exclusiveJoin(kj::mv(deadline));
 }
 
 void Connection::close(const char* reason) {

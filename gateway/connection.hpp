@@ -160,6 +160,9 @@ class Connection final : public kj::Refcounted {
   enum class Entry { none, trying, done };
 
   [[nodiscard]] kj::Promise<void> closed();
+  /// Resolves when the peer has had so long to log in and has not. What the actors take to answer
+  /// is not the peer's: a busy coordinator would do for it anew what it has done.
+  [[nodiscard]] kj::Promise<void> without_entry(kj::Duration patience);
   [[nodiscard]] caf::error check_calls();
   void read_or_pause();
   /// Why the token opens nothing any more.

@@ -34,6 +34,7 @@ struct FleetSeen {
   std::uint32_t registered = 0;  ///< now
   std::uint64_t registrations = 0;
   Clock::time_point registered_at;  ///< the newest
+  std::uint64_t tries = 0;          ///< to connect and register
   std::uint64_t refusals = 0;       ///< of registrations
   std::uint64_t lost_connections = 0;
   std::uint64_t leases_ended = 0;  ///< before the coordinator was heard again

@@ -104,16 +104,19 @@ kj::Promise<void> Node::live_for_ever() {
 }
 
 kj::Promise<void> Node::connect() {
+  ++fleet_.seen.tries;
   auto& timer = fleet_.loop.timer();
+  const auto timeout =
+      addresses_.size() > 1 ? kLeftAfter : kAsAgents.lone_timeout_ms * kj::MILLISECONDS;
   return timer
-      .timeoutAfter(patience(), connect_numbered(fleet_.loop.io, addresses_.current(), number_))
-      .then([this, &timer](kj::Own<kj::AsyncIoStream> stream) {
+      .timeoutAfter(timeout, connect_numbered(fleet_.loop.io, addresses_.current(), number_))
+      .then([this, &timer, timeout](kj::Own<kj::AsyncIoStream> stream) {
         rpc_ = kj::heap<RpcClient>(kj::mv(stream));
-        return timer.timeoutAfter(patience(), rpc_->identify(fleet_.options.join.coordinator));
+        return timer.timeoutAfter(timeout, rpc_->identify(fleet_.options.join.coordinator));
       })
       .then([this, &timer](Identified coordinator) -> kj::Promise<void> {
         if (!coordinator) return kj::READY_NOW;
-        const auto timeout = kAsAgents.call_timeout_ms * kj::MILLISECONDS;  // it may be held back
+        const auto timeout = kAsAgents.lone_timeout_ms * kj::MILLISECONDS;  // it may be held back
         return timer.timeoutAfter(timeout, register_node()).then([this] {
           if (session_.get() == nullptr) return kj::Promise<void>(kj::READY_NOW);
           return rpc_->on_disconnect().exclusiveJoin(
@@ -136,6 +139,7 @@ kj::Promise<void> Node::register_node() {
   const auto sent = Clock::now();
   return response_of(request).then([this, sent](auto&& response) {
     if (response.hasError()) return move_on(details(read(response.getError())));
+    end_what_outlived_the_lease();
     session_ = kj::heap<Session>(response.getSession());
     back_off_.reset();
     identity_.memory.cluster_id = to_std_string(response.getClusterId());
@@ -178,6 +182,7 @@ void Node::disconnect() {
 
 /// As actors/agent does it: a report for another reason is a heartbeat as well.
 void Node::beat() {
+  end_what_outlived_the_lease();
   const auto now = Clock::now();
   if (now >= reported_at_ + interval_) {
     send_report();
@@ -233,7 +238,7 @@ void Node::take(const ReportReply& reply, Clock::time_point sent) {
 }
 
 void Node::end_what_outlived_the_lease() {
-  if (!joined_ || Clock::now() < lease_until_) return;
+  if (!joined_ || running_.empty() || Clock::now() < lease_until_) return;
   ++fleet_.seen.leases_ended;
   while (!running_.empty()) end_task(running_.begin()->first, EndReason::lease_expired);
 }

@@ -109,6 +109,7 @@ void restart(const Sizes& sizes) {
   watch.print("granting", granting, "s");
   watch.print("all_heard", std::chrono::duration<double>(seen.registered_at - start).count(), "s");
   watch.print("leases_ended", static_cast<double>(seen.leases_ended - before.leases_ended), "1");
+  watch.print("tries_per_node", static_cast<double>(seen.tries - before.tries) / sizes.nodes, "1");
   watch.print("cpu_per_node", watch.coordinator_cpu_seconds() * 1e6 / sizes.nodes, "us");
   watch.print();
   setting.require_sound_orders();

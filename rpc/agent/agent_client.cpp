@@ -14,6 +14,7 @@
 #include "rpc/agent/back_off.hpp"
 #include "rpc/agent/credential.hpp"
 #include "rpc/agent/overdue.hpp"
+#include "rpc/agent/patience.hpp"
 #include "rpc/answers.hpp"
 #include "rpc/bridge.hpp"
 #include "rpc/faults.hpp"
@@ -322,22 +323,26 @@ class Connector {
 
   /// Registers there; without an error, the session there is the one from now on.
   kj::Promise<caf::error> attempt(const std::string& address) {
-    const auto timeout = shared_.options.call_timeout_ms * kj::MILLISECONDS;
-    const auto try_timeout =
-        addresses_.size() > 1 ? kj::min(timeout, kTryTimeoutMs * kj::MILLISECONDS) : timeout;
+    const auto waits = patience({.try_ms = kTryTimeoutMs,
+                                 .call_ms = shared_.options.call_timeout_ms,
+                                 .lone_ms = shared_.options.lone_timeout_ms},
+                                addresses_.size(), back_off_.failures());
+    const auto meet_timeout = waits.meet_ms * kj::MILLISECONDS;
+    const auto register_timeout = waits.register_ms * kj::MILLISECONDS;
     if (auto fault = credential_.prepare()) return fault;
-    return shared_.timer.timeoutAfter(try_timeout, connect_to(network_, address))
-        .then([this, try_timeout](kj::Own<kj::AsyncIoStream> stream) {
+    return shared_.timer.timeoutAfter(meet_timeout, connect_to(network_, address))
+        .then([this, meet_timeout](kj::Own<kj::AsyncIoStream> stream) {
           trying_ = kj::heap<RpcClient>(kj::mv(stream));
-          return shared_.timer.timeoutAfter(try_timeout, meet_coordinator());
+          return shared_.timer.timeoutAfter(meet_timeout, meet_coordinator());
         })
         .then([this](caf::error refused) -> kj::Promise<Expected<NodeDescription>> {
           if (refused) return Expected<NodeDescription>(std::move(refused));
           return shared_.bridge.ask<NodeDescription>(shared_.agent, DescribeNode{}, kAgentTimeout);
         })
-        .then([this, timeout, address](Expected<NodeDescription> node) -> kj::Promise<caf::error> {
+        .then([this, register_timeout,
+               address](Expected<NodeDescription> node) -> kj::Promise<caf::error> {
           if (!node) return node.error();
-          return shared_.timer.timeoutAfter(timeout, register_node(*node, address));
+          return shared_.timer.timeoutAfter(register_timeout, register_node(*node, address));
         })
         .attach(kj::defer([this] { trying_ = nullptr; }));
   }

@@ -24,6 +24,8 @@ struct AgentClientOptions {
   std::int64_t reconnect_min_ms = 100;
   std::int64_t reconnect_max_ms = 3000;
   std::int64_t call_timeout_ms = 10'000;  ///< a coordinator that does not answer is taken for gone
+  /// The same of the only one there is, by who would register there.
+  std::int64_t lone_timeout_ms = 60'000;
 };
 
 class AgentClient {

@@ -256,7 +256,7 @@ TEST_CASE("when a node's actor ends an agent's link, the connection closes", "[g
 TEST_CASE("a coordinator that accepts and says nothing is given up", "[gateway]") {
   RawListener silent;
   FakeAgent agent(silent.address());
-  agent.options.call_timeout_ms = 100;
+  agent.options.lone_timeout_ms = 100;
   agent.start();
   const RawPeer first = silent.accept();
   const RawPeer second = silent.accept();

@@ -10,6 +10,7 @@
 #include <spdlog/sinks/base_sink.h>
 #include <spdlog/spdlog.h>
 
+#include "tests/gateway/fake_agent.hpp"
 #include "tests/gateway/fake_frontend.hpp"
 #include "tests/gateway/hostile_peer.hpp"
 #include "tests/gateway/raw_peer.hpp"
@@ -74,6 +75,32 @@ TEST_CASE("a connection that does not log in in time is closed", "[gateway][host
   dribbling.wait_until_closed();
   within_a_body.wait_until_closed();
   check_works(*client);  // who has logged in stays
+}
+
+TEST_CASE("what the coordinator takes to let an agent in is not its time", "[gateway]") {
+  ServerOptions options;
+  options.login_timeout_ms = 500;
+  FakeCoordinator busy(options);
+  busy.seen->holds_nodes = true;
+  FakeAgent agent(busy.address());
+  agent.options.call_timeout_ms = 100;  // there is nobody else to ask: it waits on
+  agent.start();
+  busy.seen->registrations.take();
+  const RawPeer later(busy.address());
+  later.wait_until_closed();
+  busy.release_waits();
+  (void)agent.seen->ups.take();
+  CHECK(busy.seen->registrations.size() == 0);
+  CHECK(agent.seen->downs.size() == 0);
+}
+
+TEST_CASE("a peer that is refused is closed when its time is over", "[gateway][hostile]") {
+  ServerOptions options;
+  options.login_timeout_ms = 50;  // within the first answer's delay
+  FakeCoordinator coordinator(options);
+  RpcPeer peer(coordinator.address());
+  CHECK(peer.run([](RpcPeer& self) { return self.log_in("fw_op_wrong"); }) == "unauthenticated");
+  peer.run([](RpcPeer& self) { return self.closed(); });
 }
 
 TEST_CASE("a client works beside 1,000 idle connections", "[gateway][hostile]") {

@@ -219,7 +219,9 @@ FakeFrontendActor::behavior_type fake_frontend(FakeFrontendSelf self, std::share
           return make_error(ErrorCode::already_exists, "duplicate agent");
         self->monitor(request.link);
         seen->registrations.put(request);
-        return NodeRegistered{NodeId{4}, 6, sample_reply(), node, kSession, "cluster_7"};
+        const NodeRegistered let_in{NodeId{4}, 6, sample_reply(), node, kSession, "cluster_7"};
+        if (seen->holds_nodes) return hold(self, let_in);
+        return let_in;
       },
       [=](const ReleaseWaits&) {
         for (const auto& deliver : self->state.held) deliver();

@@ -60,6 +60,7 @@ struct Seen {
   /// When set, listings have this many entries, with ids from 1 on, instead of the one sample.
   std::atomic<std::uint32_t> listed{0};
   std::atomic<bool> takes_nodes{true};
+  std::atomic<bool> holds_nodes{false};  ///< registrations are answered at release_waits
   /// When it is not empty: who leads in this one's place, and what it was asked.
   std::string leader;
   bool redirects_logins = true;  ///< else calls alone
@@ -80,7 +81,7 @@ class FakeCoordinator {
 
   [[nodiscard]] const std::string& address() const { return server->address(); }
   [[nodiscard]] std::unique_ptr<Client> client(const std::string& token) const;
-  /// Answers what was held back: of kHeldJob and kHeldToken.
+  /// Answers what was held back: of kHeldJob, kHeldToken and nodes.
   void release_waits();
 
   caf::actor_system_config config;

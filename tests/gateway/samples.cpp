@@ -1,5 +1,6 @@
 #include "tests/gateway/samples.hpp"
 
+#include "rpc/calls.hpp"
 #include "tests/values/make_requests.hpp"
 
 namespace fairwater::test {
