@@ -9,6 +9,9 @@
 #include <caf/all.hpp>
 #include <spdlog/spdlog.h>
 
+#include "actors/agent/early_orders.hpp"
+#include "actors/agent/known_cluster.hpp"
+#include "actors/agent/refused_orders.hpp"
 #include "actors/agent/task.hpp"
 #include "schema/byte_budget.hpp"
 #include "schema/codec.hpp"
@@ -35,30 +38,9 @@ using AgentActor = AgentPort::extend<caf::reacts_to<AttemptsEnded>, caf::reacts_
 using LogPromise = caf::typed_response_promise<LogChunk>;
 using DescriptionPromise = caf::typed_response_promise<NodeDescription>;
 
-constexpr std::int64_t kMemoryIntervalMs = 1000;
-constexpr std::int64_t kRefusalsIntervalMs = 1000;
 // A report stays well below what the gateway takes in one message, also before it knows the agent,
 // however long the coordinator was away: so many results, and kMessageBudgetBytes of them.
 constexpr std::size_t kMaxResultsPerReport = 1000;
-/// Orders that wait for their coordinator to let the node in are no more than this. What is beyond
-/// it is dropped: the coordinator sees that it was not carried out.
-constexpr std::size_t kMaxEarlyBytes = std::size_t{64} << 20;
-
-std::uint64_t newest_epoch(const AgentOrders& orders) {
-  std::uint64_t newest = 0;
-  for (const LaunchOrder& order : orders.launches) newest = std::max(newest, order.epoch);
-  for (const StopOrder& order : orders.stops) newest = std::max(newest, order.epoch);
-  for (const JobMembers& members : orders.members) newest = std::max(newest, members.epoch);
-  return newest;
-}
-
-std::size_t bytes_of(const AgentOrders& orders) {
-  std::size_t bytes = orders.stops.size() * sizeof(StopOrder);
-  for (const LaunchOrder& order : orders.launches) bytes += wire_bytes<wire::LaunchOrder>(order);
-  for (const JobMembers& members : orders.members) bytes += wire_bytes<wire::JobMembers>(members);
-  return bytes;
-}
-
 /// However its message was made: it may quote what the job asked for, or come from the file of an
 /// earlier version.
 TaskResult bounded(TaskResult result) {
@@ -93,19 +75,13 @@ class Agent {
   void forget(const std::vector<TaskKey>& acknowledged);
   void extend_lease(const LeaseTimes& given);
   void check_lease_at(std::int64_t moment_ms);
-  /// Whether it comes from a coordinator that a newer one has deposed, as this node knows.
-  [[nodiscard]] bool is_deposed(const std::string& cluster_id, std::uint32_t incarnation,
-                                std::uint64_t epoch) const;
   void leave_deposed(const CoordinatorLink& link, std::uint64_t epoch);
-  void learn(const std::string& cluster_id, const LedgerMark& committed, std::uint64_t epoch);
   void keep_memory();
   void carry_out(const AgentOrders& orders);
   void launch(const LaunchOrder& order);
   void stop(const TaskKey& task, EndReason reason);
   void tell(const JobMembers& members);
   [[nodiscard]] bool too_old(std::uint64_t epoch, const TaskKey& task);
-  void tell_refused();
-  void drop_early_orders();
 
   Self self_ = nullptr;
   AgentSettings settings_;
@@ -127,25 +103,15 @@ class Agent {
   bool report_under_way_ = false;
   bool report_wanted_ = false;
   std::int64_t reported_at_ms_ = 0;
-  std::vector<AgentOrders> early_orders_;  ///< of a newer epoch, before it was let in by that
-  std::size_t early_bytes_ = 0;
-  /// Refused and not told yet: a coordinator may send any number.
-  struct RefusedOrders {
-    std::uint64_t count = 0;
-    TaskKey newest;
-    std::uint64_t epoch = 0;         ///< of the newest
-    std::uint64_t coordinators = 0;  ///< epoch then
-    std::int64_t told_at_ms = -kRefusalsIntervalMs;
-  } refused_;
+  EarlyOrders early_orders_;
+  RefusedOrders refused_;
   LeaseTimes lease_;
   std::optional<std::int64_t> lease_check_at_ms_;
   std::uint64_t lease_checks_ = 0;  ///< number of the newest; earlier ones are void
   bool settled_ = false;            ///< this run has been let in once
   bool duplicate_ = false;          ///< and has said so; until it is let in
-  ClusterMemory memory_;
+  KnownCluster cluster_;
   std::uint64_t words_on_members_ = 0;
-  ClusterMemory memory_kept_;
-  std::int64_t memory_kept_at_ms_ = -kMemoryIntervalMs;
 };
 
 // -- setting up -----------------------------------------------------------------------------------
@@ -154,7 +120,7 @@ void Agent::start(Self self, AgentSettings settings, TaskHostActor host) {
   self_ = self;
   settings_ = std::move(settings);
   host_ = std::move(host);
-  memory_ = memory_kept_ = settings_.identity.memory;
+  cluster_ = KnownCluster(settings_.identity.memory);
   self_->link_to(host_);
   // No timeout: it takes as long as the disk needs, and nothing can be said of the node before.
   self_->request(host_, caf::infinite, WatchHost{AttemptEndSink(self_)})
@@ -181,9 +147,9 @@ void Agent::take_stock(HostInventory& inventory) {
 
 void Agent::describe(DescriptionPromise promise) {
   if (!took_stock_) return waiting_for_stock_.push_back(std::move(promise));
-  drop_early_orders();  // of a connection that is over: the coordinator sees that they do not run
+  early_orders_.drop();  // of a connection that is over: the coordinator sees that they do not run
   AgentIdentity identity = settings_.identity;
-  identity.memory = memory_;
+  identity.memory = cluster_.memory();
   identity.moved = identity.moved && !settled_;
   promise.deliver(NodeDescription{settings_.spec, report(), std::move(identity)});
 }
@@ -216,7 +182,7 @@ void Agent::send_report() {
       .then(
           [this, sent_at_ms, number](const ReportReply& reply) {
             const bool is_current = number == link_number_;
-            if (is_deposed("", reply.committed.incarnation, reply.epoch))
+            if (cluster_.is_deposed("", reply.committed.incarnation, reply.epoch))
               return leave_deposed(is_current ? link_ : CoordinatorLink(), reply.epoch);
             take_reply(reply, sent_at_ms);
             if (!is_current) return;
@@ -234,7 +200,8 @@ void Agent::send_report() {
 
 /// Of a coordinator that is not deposed. That it is the newest is durable before anything follows.
 void Agent::take_reply(const ReportReply& reply, std::int64_t sent_boottime_ms) {
-  learn(memory_.cluster_id, reply.committed, reply.epoch);
+  cluster_.learn(cluster_.memory().cluster_id, reply.committed, reply.epoch);
+  keep_memory();
   forget(reply.acknowledged);
   if (!reply.acknowledged.empty() && !finished_.empty()) report_wanted_ = true;
   if (reply.heartbeat_interval_ms > 0)
@@ -251,49 +218,27 @@ void Agent::forget(const std::vector<TaskKey>& acknowledged) {
   if (!forget.tasks.empty()) self_->send(host_, std::move(forget));
 }
 
-bool Agent::is_deposed(const std::string& cluster_id, std::uint32_t incarnation,
-                       std::uint64_t epoch) const {
-  if (!cluster_id.empty() && cluster_id != memory_.cluster_id) return false;  // it joins another
-  return fairwater::is_deposed(memory_, incarnation, epoch);
-}
-
 /// Its client looks for another coordinator when the link ends.
 void Agent::leave_deposed(const CoordinatorLink& link, std::uint64_t epoch) {
   spdlog::warn(
       "refused a coordinator of epoch {}: this node knows one of epoch {}, which has deposed it",
-      epoch, memory_.epoch);
+      epoch, cluster_.memory().epoch);
   if (!link) return;
   self_->send_exit(link, caf::exit_reason::user_shutdown);
   if (link == link_) on_link_down();
 }
 
-/// What an older coordinator or a late answer says changes nothing. A newer epoch is durable before
-/// anything else that the host is told; a number may be late by a second.
-void Agent::learn(const std::string& cluster_id, const LedgerMark& committed, std::uint64_t epoch) {
-  const bool joined = cluster_id != memory_.cluster_id;
-  // A ledger that was taken back counts its epochs from there.
-  const bool new_life = joined || committed.incarnation > memory_.seen.incarnation;
-  const std::uint64_t newest = new_life ? epoch : std::max(memory_.epoch, epoch);
-  const bool is_news = new_life || newest != memory_.epoch;
-  if (joined || !is_older(committed, memory_.seen)) memory_ = {cluster_id, committed, newest};
-  memory_.epoch = newest;
-  if (is_news) memory_kept_at_ms_ = settings_.boottime_ms() - kMemoryIntervalMs;  // keep it at once
-  keep_memory();
-}
-
+/// A newer epoch is durable before anything else that the host is told.
 void Agent::keep_memory() {
-  const std::int64_t now = settings_.boottime_ms();
-  if (memory_ == memory_kept_ || now < memory_kept_at_ms_ + kMemoryIntervalMs) return;
-  memory_kept_ = memory_;
-  memory_kept_at_ms_ = now;
-  self_->send<caf::message_priority::high>(host_, KeepMemory{memory_});
+  if (auto memory = cluster_.take_to_keep(settings_.boottime_ms()))
+    self_->send<caf::message_priority::high>(host_, KeepMemory{std::move(*memory)});
 }
 
 /// A report for another reason is a heartbeat as well: the next one comes an interval after it.
 void Agent::on_beat() {
   keep_memory();
-  tell_refused();
   const std::int64_t now = settings_.boottime_ms();
+  refused_.tell(now);
   if (now >= reported_at_ms_ + settings_.heartbeat_interval_ms) {
     send_report();
     reported_at_ms_ = now;  // also where there is no connection
@@ -303,9 +248,8 @@ void Agent::on_beat() {
 }
 
 void Agent::on_link_up(const LinkUp& up) {
-  const auto early = std::exchange(early_orders_, {});
-  drop_early_orders();
-  if (is_deposed(up.cluster_id, up.reply.committed.incarnation, up.epoch)) {
+  const auto early = early_orders_.take();
+  if (cluster_.is_deposed(up.cluster_id, up.reply.committed.incarnation, up.epoch)) {
     on_link_down();
     return leave_deposed(up.link, up.epoch);
   }
@@ -314,7 +258,9 @@ void Agent::on_link_up(const LinkUp& up) {
   report_under_way_ = false;
   duplicate_ = false;
   self_->monitor(link_);
-  learn(up.cluster_id.empty() ? memory_.cluster_id : up.cluster_id, up.reply.committed, up.epoch);
+  cluster_.learn(up.cluster_id.empty() ? cluster_.memory().cluster_id : up.cluster_id,
+                 up.reply.committed, up.epoch);
+  keep_memory();
   if (!std::exchange(settled_, true)) self_->send(host_, SettleDirectory{});
   take_reply(up.reply, up.sent_boottime_ms);
   for (const AgentOrders& orders : early) carry_out(orders);
@@ -380,38 +326,15 @@ void Agent::on_lease_over(std::uint64_t number) {
 /// Also those of a newer epoch that its own registration did not bear out: of another life of the
 /// ledger.
 bool Agent::too_old(std::uint64_t epoch, const TaskKey& task) {
-  if (epoch == memory_.epoch) return false;
-  ++refused_.count;
-  refused_.newest = task;
-  refused_.epoch = epoch;
-  refused_.coordinators = memory_.epoch;
-  return true;
+  const std::uint64_t coordinators = cluster_.memory().epoch;
+  if (epoch != coordinators) refused_.note(task, epoch, coordinators);
+  return epoch != coordinators;
 }
 
-void Agent::tell_refused() {
-  const std::int64_t now = settings_.boottime_ms();
-  if (refused_.count == 0 || now < refused_.told_at_ms + kRefusalsIntervalMs) return;
-  spdlog::warn(
-      "refused {} orders, the newest for task {}.{}.{} of epoch {}: the coordinator's was {}",
-      refused_.count, refused_.newest.job.value, refused_.newest.index, refused_.newest.attempt,
-      refused_.epoch, refused_.coordinators);
-  refused_.count = 0;
-  refused_.told_at_ms = now;
-}
-
-/// Those of a newer coordinator wait for the word that it let this node in: only that tells which
-/// life of the ledger it leads.
+/// Those of a newer coordinator wait until it has let this node in.
 void Agent::on_orders(const AgentOrders& orders) {
-  if (newest_epoch(orders) <= memory_.epoch) return carry_out(orders);
-  const std::size_t bytes = bytes_of(orders);
-  if (early_bytes_ + bytes > kMaxEarlyBytes) return;
-  early_bytes_ += bytes;
-  early_orders_.push_back(orders);
-}
-
-void Agent::drop_early_orders() {
-  early_orders_.clear();
-  early_bytes_ = 0;
+  if (newest_epoch(orders) > cluster_.memory().epoch) return early_orders_.keep(orders);
+  carry_out(orders);
 }
 
 void Agent::carry_out(const AgentOrders& orders) {
@@ -421,7 +344,7 @@ void Agent::carry_out(const AgentOrders& orders) {
     if (!too_old(order.epoch, order.task)) stop(order.task, EndReason::cancelled);
   for (const JobMembers& members : orders.members)
     if (!too_old(members.epoch, {members.job})) tell(members);
-  tell_refused();
+  refused_.tell(settings_.boottime_ms());
 }
 
 void Agent::launch(const LaunchOrder& order) {
