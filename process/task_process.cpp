@@ -3,42 +3,21 @@
 #include <array>
 #include <cerrno>
 #include <fcntl.h>
-#include <map>
 #include <poll.h>
-#include <set>
 #include <signal.h>
 #include <sys/epoll.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
+#include <unistd.h>
 
-#include "model/job.hpp"
-#include "model/lease.hpp"
-#include "model/resources.hpp"
-#include "process/attempt_file.hpp"
-#include "process/cpu_affinity.hpp"
-#include "process/cpuset.hpp"
-#include "process/forgotten_tasks.hpp"
-#include "process/fork_server.hpp"
-#include "process/host_cgroups.hpp"
-#include "process/lease.hpp"
 #include "process/members_file.hpp"
-#include "process/removal_thread.hpp"
 #include "process/supervisor.hpp"
+#include "process/task_host_impl.hpp"
 #include "process/work_directory.hpp"
 
 namespace fairwater::inline process {
 namespace {
 
-/// What an attempt ends as of which nobody recorded the end.
-struct Unrecorded {
-  EndReason reason = EndReason::supervisor_lost;
-  std::string why = "its supervisor vanished without recording how it ended";
-};
 const Unrecorded kWentWithMachine{EndReason::node_lost, "its machine went down"};
 constexpr int kLockTries = 10'000;  // ten seconds and more: on a busy machine starts take a while
-/// Of memory: some times as many bytes are a number still.
-constexpr Amount kMostMib = kMaxAmount >> 10;
-
 TaskResult unknown_end(const TaskKey& task, const caf::error& error) {
   TaskResult result;
   result.task = task;
@@ -53,118 +32,7 @@ bool has_ended(const FileDescriptor& process) {
   return ::poll(&ended, 1, 0) > 0;
 }
 
-caf::error check_range(const std::string& field, std::int64_t value, std::int64_t most) {
-  if (value >= 0 && value <= most) return {};
-  return make_error(ErrorCode::invalid_input,
-                    "the order's " + field + " is " + std::to_string(value) +
-                        ", which is not between 0 and " + std::to_string(most),
-                    field);
-}
-
-/// What jobs can ask for, and supervisors count with.
-caf::error check(const LaunchOrder& order) {
-  if (order.command.empty() || order.command->front().empty())
-    return make_error(ErrorCode::invalid_input, "a task needs a program to run", "command");
-  if (auto error = check_range("time_limit_ms", order.time_limit_ms, kMaxTimeLimit_ms))
-    return error;
-  if (auto error = check_range("grace_ms", order.grace_ms, kMaxGrace_ms)) return error;
-  if (auto error = check_range("lease_ms", order.lease_ms, kMaxLease_ms)) return error;
-  for (const auto& [resource, amount] : order.limits)
-    if (auto error = check_range(resource, amount, resource == "memory" ? kMostMib : kMaxAmount))
-      return error;
-  return {};
-}
-
 }  // namespace
-
-class TaskHost::Impl {
- public:
-  Impl(TaskHostOptions options, FileDescriptor work, OwnCgroups cgroups, Lease lease,
-       std::unique_ptr<ForgottenTasks> forgotten)
-      : options_(std::move(options)),
-        work_lock_(std::move(work)),
-        cgroup_parent_(std::move(cgroups.paths)),
-        cgroup_claims_(std::move(cgroups.claims)),
-        lease_(std::move(lease)),
-        forgotten_(std::move(forgotten)),
-        fork_server_(options_.supervisor, options_.directory, cgroup_parent_,
-                     options_.hide_processes),
-        events_(::epoll_create1(EPOLL_CLOEXEC)) {}
-
-  ~Impl() {
-    // A supervisor that is about to start its command needs them.
-    if (running_.empty()) remove_cpusets(cgroup_parent_);
-    TaskCgroup(cgroup_parent_).remove();
-  }
-
-  [[nodiscard]] caf::error start() {
-    if (!events_) return system_error("cannot make an epoll", errno);
-    return fork_server_.start();
-  }
-
-  /// The attempts that are there are of an earlier boot: this is the first host since the last one.
-  [[nodiscard]] caf::error find_earlier_boots_attempts();
-  Expected<std::vector<FoundTask>> scan();
-  caf::error launch(const LaunchOrder& order);
-  caf::error stop(const TaskKey& task, EndReason reason);
-  caf::error tell_members(const TaskKey& task, const JobMembers& members, std::uint64_t number);
-  [[nodiscard]] bool runs(const TaskKey& task) const { return running_.contains(task); }
-  [[nodiscard]] int event_fd() const { return events_.get(); }
-  std::vector<TaskResult> collect();
-  void forget(const TaskKey& task);
-  void extend_lease(const LeaseTimes& times) {
-    lease_.extend(times);
-    forgotten_->expire();
-  }
-  [[nodiscard]] Expected<std::string> read_log(const TaskKey& task, bool standard_error,
-                                               std::uint64_t offset, std::uint32_t max_bytes) const;
-
- private:
-  /// An attempt that lives, also when only its supervisor does, or only its host knows.
-  struct LiveAttempt {
-    FileDescriptor supervisor;  ///< a pidfd
-    NamedDevices devices;
-    Amount shared_milli = 0;  ///< HeldDevices::shared_milli
-    CpuNumbers cpus;          ///< of its own
-    bool in_shared_cpuset = false;
-    std::int64_t lease_ms = 0;
-  };
-
-  [[nodiscard]] AttemptFile file_of(const TaskKey& task) const {
-    return {options_.directory, task};
-  }
-  [[nodiscard]] caf::error watch(const TaskKey& task, LiveAttempt attempt);
-  [[nodiscard]] Expected<NamedDevices> pick_devices_for(const LaunchOrder& order) const;
-  [[nodiscard]] bool runs_task_of(JobId job) const;
-  void remove_members_file(JobId job);
-  [[nodiscard]] std::set<std::uint32_t> own_cpus() const;
-  [[nodiscard]] Expected<CpuNumbers> pick_cpus_for(const LaunchOrder& order) const;
-  void share_other_cpus();
-  [[nodiscard]] Expected<FoundTask> inspect(const TaskKey& task, const Unrecorded& end);
-  [[nodiscard]] Expected<FoundTask> adopt(const TaskKey& task, FileDescriptor supervisor,
-                                          AttemptRecord record);
-  void end_processes(const AttemptFile& file, const AttemptRecord& record) const;
-  [[nodiscard]] TaskResult clean_up(const AttemptFile& file, const AttemptRecord& record,
-                                    const Unrecorded& end);
-  void remove_left_work_directories();
-
-  TaskHostOptions options_;
-  FileDescriptor work_lock_;
-  CgroupPaths cgroup_parent_;
-  CgroupClaims cgroup_claims_;
-  Lease lease_;
-  std::unique_ptr<ForgottenTasks> forgotten_;
-  RemovalThread removals_;
-  ForkServer fork_server_;
-  FileDescriptor events_;
-  std::vector<Cpu> machine_ = read_cpus(usable_cpus());
-  CpuNumbers shared_cpus_;  ///< by all that have none of their own; empty: not looked at yet
-  std::set<TaskKey> of_earlier_boot_;  ///< also those whose files say nothing any more
-  std::map<TaskKey, LiveAttempt> running_;
-  std::map<JobId, std::uint64_t>
-      told_members_;  ///< of jobs that run here, the newest word's number
-  std::map<int, TaskKey> by_descriptor_;
-};
 
 caf::error TaskHost::Impl::watch(const TaskKey& task, LiveAttempt attempt) {
   const int supervisor = attempt.supervisor.get();
@@ -176,49 +44,6 @@ caf::error TaskHost::Impl::watch(const TaskKey& task, LiveAttempt attempt) {
   by_descriptor_[supervisor] = task;
   running_[task] = std::move(attempt);
   return caf::none;
-}
-
-std::set<std::uint32_t> TaskHost::Impl::own_cpus() const {
-  std::set<std::uint32_t> own;
-  for (const auto& [task, attempt] : running_) own.insert(attempt.cpus.begin(), attempt.cpus.end());
-  return own;
-}
-
-Expected<CpuNumbers> TaskHost::Impl::pick_cpus_for(const LaunchOrder& order) const {
-  if (!order.exclusive_cpus) return CpuNumbers{};
-  const auto cpu = order.limits.find("cpu");
-  const Amount millicores = cpu == order.limits.end() ? 0 : cpu->second;
-  return pick_cpus(machine_, own_cpus(), static_cast<std::size_t>(millicores / kMillicoresPerCpu));
-}
-
-/// Keeps everybody off the processors that are some task's own, as long as there are others: the
-/// tasks that have none, and all supervisors.
-void TaskHost::Impl::share_other_cpus() {
-  const auto own = own_cpus();
-  CpuNumbers others;
-  for (const Cpu& cpu : machine_)
-    if (!own.contains(cpu.number)) others.push_back(cpu.number);
-  if (others.empty()) others = numbers_of(machine_);
-  if (others == shared_cpus_) return;
-  std::vector<pid_t> whole_tasks, supervisors;
-  for (const auto& [task, attempt] : running_)
-    if (const pid_t supervisor = pid_of(attempt.supervisor); supervisor > 0)
-      (attempt.cpus.empty() && !attempt.in_shared_cpuset ? whole_tasks : supervisors)
-          .push_back(supervisor);
-  fork_server_.use_cpus(others);
-  move_to_cpus(whole_tasks, supervisors, others);
-  if (const auto shared = shared_cpuset(cgroup_parent_); !shared.empty())
-    if (set_cpuset(shared, others)) return;  // the next start or end of a task tries again
-  shared_cpus_ = std::move(others);
-}
-
-Expected<NamedDevices> TaskHost::Impl::pick_devices_for(const LaunchOrder& order) const {
-  if (options_.devices.empty() && order.devices.empty()) return NamedDevices{};
-  std::vector<HeldDevices> held;
-  held.reserve(running_.size());
-  for (const auto& [task, attempt] : running_)
-    held.push_back({&attempt.devices, attempt.shared_milli});
-  return pick_devices(options_.devices, held, order.limits, order.devices);
 }
 
 caf::error TaskHost::Impl::find_earlier_boots_attempts() {
@@ -294,55 +119,6 @@ Expected<FoundTask> TaskHost::Impl::inspect(const TaskKey& task, const Unrecorde
   }
   return make_error(ErrorCode::storage_damaged,
                     file.path().string() + " is locked, but names no process that supervises it");
-}
-
-caf::error TaskHost::Impl::launch(const LaunchOrder& order) {
-  if (auto error = check(order)) return error;
-  const auto file = file_of(order.task);
-  // First of all: what an attempt holds that runs is missing for another one of its name.
-  if (::access(file.path().c_str(), F_OK) == 0)
-    return make_error(ErrorCode::already_exists, file.path().string() + " was started before");
-  auto user = choose_task_user(order.run_as, order.tenant, options_.users);
-  if (!user) return user.error();
-  auto devices = pick_devices_for(order);
-  if (!devices) return devices.error();
-  auto cpus = pick_cpus_for(order);
-  if (!cpus) return cpus.error();
-  const auto name = attempt_name(order.task);
-  auto denied_devices = numbers_of_others(options_.device_files, *devices);
-  auto cgroup = cgroup_member(cgroup_parent_, name);
-  if (denied_devices.empty()) cgroup.erase("devices");
-  auto shared = cpus->empty() ? shared_cpuset(cgroup_parent_) : std::filesystem::path();
-  if (cpus->empty()) cgroup.erase("cpuset");
-  const TaskOrder whole{order,
-                        options_.limits,
-                        std::move(cgroup),
-                        options_.log_limit_bytes,
-                        std::move(*user),
-                        options_.work_directory / name,
-                        std::move(*devices),
-                        std::move(*cpus),
-                        std::move(denied_devices),
-                        std::move(shared)};
-  caf::error error;
-  if (order.follows_members)
-    error = make_members_file(members_file(options_.work_directory, order.task.job), whole.user);
-  if (!error) error = file.create(whole);
-  if (error && details(error).code == ErrorCode::already_exists) return error;
-  if (!error) {
-    auto supervisor = fork_server_.fork_supervisor(order.task);
-    if (supervisor) {
-      error =
-          watch(order.task, {std::move(*supervisor), whole.devices, shared_milli_of(order.limits),
-                             whole.cpus, !whole.shared_cpuset.empty(), order.lease_ms});
-      share_other_cpus();
-      return error;
-    }
-    error = supervisor.error();
-  }
-  // The attempt is used up, unless a supervisor runs all the same and only its answer was lost.
-  const auto found = inspect(order.task, {EndReason::launch_failed, details(error).message});
-  return found && found->running ? caf::error() : error;
 }
 
 caf::error TaskHost::Impl::stop(const TaskKey& task, EndReason reason) {

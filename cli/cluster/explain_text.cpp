@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/cluster/journal_fields.hpp"
 #include "cli/cluster/journal_lines.hpp"
 #include "cli/cluster/json_shapes.hpp"
 #include "cli/cluster/mark_text.hpp"

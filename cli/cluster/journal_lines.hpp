@@ -18,9 +18,6 @@ namespace fairwater::inline cli::inline cluster {
 /// Amounts by name; zero and unlimited ones are left out.
 [[nodiscard]] NamedAmounts named(const NameTable& names, const ResourceVector& amounts);
 
-/// A deal with all its lines, grants, repayments and loans.
-[[nodiscard]] Json deal_json(const Deal& deal, const NameTable& names);
-
 /// `{"cycle", "time", "kind", ..}` with everything that the record says, but for hashes of secrets.
 [[nodiscard]] Json journal_json(const JournalRecord& record, const NameTable& names);
 /// The same for people, on one line.
