@@ -41,6 +41,7 @@ using DescriptionPromise = caf::typed_response_promise<NodeDescription>;
 // A report stays well below what the gateway takes in one message, also before it knows the agent,
 // however long the coordinator was away: so many results, and kMessageBudgetBytes of them.
 constexpr std::size_t kMaxResultsPerReport = 1000;
+
 /// However its message was made: it may quote what the job asked for, or come from the file of an
 /// earlier version.
 TaskResult bounded(TaskResult result) {

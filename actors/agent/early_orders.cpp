@@ -1,6 +1,7 @@
 #include "actors/agent/early_orders.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "schema/byte_budget.hpp"
 #include "schema/codec.hpp"
