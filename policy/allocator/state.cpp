@@ -95,8 +95,9 @@ TenantState& AllocatorState::enter(TenantId id, const TenantTerms& terms) {
   else
     may_not_borrow_.insert(id);
   if (counts_time()) {
-    // What one that leaves still holds beyond its part is borrowed as before.
-    accounts_.time().set_rights(id, terms.lends(), terms.may_borrow);
+    // What one that leaves still holds beyond its part is borrowed as before, and what it owes is
+    // paid back by any.
+    accounts_.time().set_rights(id, terms.may_lend, terms.may_borrow);
     accounts_.set_caps(id, terms.caps);
   }
   return changed;

@@ -172,7 +172,7 @@ class Accounts {
   [[nodiscard]] Refusal close(const Transaction& transaction);
   /// IOUs shrink: what that is to each, positive to creditors.
   [[nodiscard]] std::map<TenantId, Units> decay(const TimeSettlement& settlement);
-  void write_decay(TimeSettlement& settlement);
+  void write_decay(std::map<TenantId, Units> decayed, TimeSettlement& settlement);
   /// Left until its caps; debts and claims of before may be beyond them.
   [[nodiscard]] LoanRoom loan_room(const DebtTerms& debts, TenantId tenant);
   [[nodiscard]] LedgerMs due_decay_ms(const DebtTerms& debts) const;

@@ -49,13 +49,15 @@ Accounts::Refusal Accounts::convert(Units times) {
 std::optional<TimeSettlement> Accounts::settle_time(const DebtTerms& debts,
                                                     std::uint32_t resource) {
   TimeSettlement settlement{.from_ms = time_.settled_ms(), .until_ms = time_.now_ms()};
-  std::optional<TimeSettlement> lent = time_.settle();
-  if (lent) settlement = std::move(*lent);
-  const bool counts_another = resource != time_.resource();
-  settlement.resource = resource;
   settlement.half_life_ms = debts.half_life_ms;
   settlement.decay_ms = due_decay_ms(debts);
-  write_decay(settlement);
+  const std::map<TenantId, Units> decayed = decay(settlement);
+  std::optional<TimeSettlement> lent =
+      time_.settle([&](TenantId tenant) { return book_.net(tenant.value); });
+  if (lent) settlement.lines = std::move(lent->lines);
+  const bool counts_another = resource != time_.resource();
+  settlement.resource = resource;
+  write_decay(decayed, settlement);
   cap_loans(settlement, [&](TenantId tenant) { return loan_room(debts, tenant); });
   enter(settlement);
   if (!lent && !counts_another && settlement.decay_ms == 0) return std::nullopt;
@@ -93,9 +95,8 @@ std::map<TenantId, Units> Accounts::decay(const TimeSettlement& settlement) {
   return decayed;
 }
 
-void Accounts::write_decay(TimeSettlement& settlement) {
-  if (settlement.decay_ms == 0) return;
-  std::map<TenantId, Units> decayed = decay(settlement);
+void Accounts::write_decay(std::map<TenantId, Units> decayed, TimeSettlement& settlement) {
+  if (decayed.empty()) return;
   for (TimeLine& line : settlement.lines) {
     const auto found = decayed.find(line.tenant);
     if (found == decayed.end()) continue;

@@ -166,8 +166,21 @@ void TimeAccounts::pass_to(LedgerMs now_ms) {
 void TimeAccounts::Sums::add(const Entered& entered) {
   borrowed += entered.account.borrowed;
   spare += entered.account.spare;
-  if (entered.may_borrow) charged += entered.account.borrowed;
-  if (entered.may_lend) lendable += entered.account.spare;
+  charged += entered.charged;
+  lendable += entered.lendable;
+}
+
+void TimeAccounts::find_loans(Entered& entered, const NetOf& net) {
+  const TimeAccount& account = entered.account;
+  const auto position = [&] {
+    return Wide{net(account.tenant)} * kMicroUnitsPerUnit + account.rest;
+  };
+  entered.lendable = account.spare;
+  if (!entered.may_lend && account.spare > 0)
+    entered.lendable = std::clamp<Wide>(-position(), 0, account.spare);
+  entered.charged = account.borrowed;
+  if (!entered.may_borrow && account.borrowed > 0)
+    entered.charged = std::clamp<Wide>(position(), 0, account.borrowed);
 }
 
 /// Of what was borrowed as much is lent as was spare, by each in proportion. What those lent that
@@ -185,9 +198,8 @@ std::vector<TimeLine> TimeAccounts::lay_out(const Sums& sums) {
   Wide whole_before = 0;
   for (Entered& entered : entered_) {
     TimeAccount& account = entered.account;
-    Wide due = account.rest;
-    if (entered.may_lend) due += lenders.next(account.spare);
-    if (entered.may_borrow) due -= borrowers.next(account.borrowed);
+    const Wide due =
+        account.rest + lenders.next(entered.lendable) - borrowers.next(entered.charged);
     sum += due;
     const Wide whole_after = floor_quotient(sum, kMicroUnitsPerUnit);
     const Wide whole = whole_after - whole_before;
@@ -207,10 +219,11 @@ std::vector<TimeLine> TimeAccounts::lay_out(const Sums& sums) {
   return lines;
 }
 
-std::optional<TimeSettlement> TimeAccounts::settle() {
+std::optional<TimeSettlement> TimeAccounts::settle(const NetOf& net) {
   Sums stretch;
   for (Entered& entered : entered_) {
     bring_up(entered);
+    find_loans(entered, net);
     stretch.add(entered);
   }
   TimeSettlement settlement{.from_ms = settled_ms_, .until_ms = now_ms_};

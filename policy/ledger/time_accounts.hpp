@@ -16,6 +16,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -99,17 +100,20 @@ class TimeAccounts {
   /// It holds nothing, and all time is settled. What rounding left it goes to another, if there is
   /// any of both: to whom.
   std::optional<TenantId> leave(TenantId tenant);
-  /// What falls to one that may not lend is lent without a claim, and one that may not borrow owes
-  /// nothing for what it holds beyond its part.
+  /// What one that may not lend leaves is lent without a claim, but for what it owes: it pays that
+  /// back with it. One that may not borrow owes nothing for what it holds beyond its part, and is
+  /// owed as much less.
   void set_rights(TenantId tenant, bool may_lend, bool may_borrow);
   void set_held(TenantId tenant, MicroUnits held);
   void set_part(TenantId tenant, MicroUnits part);
   /// Time passes; it never goes back.
   void pass_to(LedgerMs now_ms);
 
+  /// Where a tenant stands in the book of IOUs.
+  using NetOf = std::function<Units(TenantId)>;
   /// Closes the stretch since the last settlement. None when nothing was lent: the stretch is
   /// forgotten. O(tenants).
-  [[nodiscard]] std::optional<TimeSettlement> settle();
+  [[nodiscard]] std::optional<TimeSettlement> settle(const NetOf& net);
   /// As settle() left these accounts, for one that keeps them without knowing what is held. Why it
   /// cannot be: a sentence; the accounts are half changed then.
   [[nodiscard]] std::optional<std::string> apply(const TimeSettlement& settlement);
@@ -149,13 +153,16 @@ class TimeAccounts {
     bool may_lend = true;
     bool may_borrow = true;
     Integrals unlent;  ///< of settled stretches that are not in the account
+    // Of the stretch that is settled:
+    Wide charged = 0;   ///< of what is borrowed, what becomes debts or pays claims back
+    Wide lendable = 0;  ///< of what is spare, what becomes claims or pays debts back
   };
   /// Of the stretch that is settled, over all tenants.
   struct Sums {
     Wide borrowed = 0;
     Wide spare = 0;
-    Wide charged = 0;   ///< borrowed by those that may borrow
-    Wide lendable = 0;  ///< spare of those that may lend
+    Wide charged = 0;
+    Wide lendable = 0;
     void add(const Entered& entered);
   };
   /// Its place, or where it would stand.
@@ -163,6 +170,7 @@ class TimeAccounts {
   [[nodiscard]] const Entered& entered(TenantId tenant) const;
   [[nodiscard]] Entered& entered(TenantId tenant);
   void bring_up(Entered& entered) const;
+  static void find_loans(Entered& entered, const NetOf& net);
   /// Lays what was lent out over both sides, in whole unit-milliseconds.
   [[nodiscard]] std::vector<TimeLine> lay_out(const Sums& sums);
 

@@ -30,6 +30,8 @@ TimeAccounts accounts_with(const std::vector<MicroUnits>& parts) {
   return accounts;
 }
 
+Units nobody_owes(TenantId) { return 0; }
+
 /// It holds so much more.
 void hold(TimeAccounts& accounts, TenantId tenant, MicroUnits more) {
   accounts.set_held(tenant, accounts.held(tenant) + more);
@@ -48,7 +50,7 @@ TEST_CASE("who holds more than its part borrows from all who hold less, in propo
   hold(accounts, kOne, units(12));
   accounts.pass_to(1000);
   // Four are borrowed; eight were there to lend, of which four stay idle.
-  const auto settlement = accounts.settle();
+  const auto settlement = accounts.settle(nobody_owes);
   REQUIRE(settlement);
   CHECK(settlement->from_ms == 0);
   CHECK(settlement->until_ms == 1000);
@@ -60,7 +62,7 @@ TEST_CASE("room that nobody holds is nobody's loan") {
   TimeAccounts accounts = accounts_with({units(8), units(8)});
   hold(accounts, kOne, units(5));
   accounts.pass_to(60'000);
-  CHECK_FALSE(accounts.settle());
+  CHECK_FALSE(accounts.settle(nobody_owes));
   CHECK(accounts.settled_ms() == 60'000);
 }
 
@@ -71,9 +73,10 @@ TEST_CASE("one that waits below its part because others run lends too") {
   hold(accounts, kOne, -units(8));
   hold(accounts, kTwo, units(8));
   accounts.pass_to(1000);
-  CHECK(positions_of(accounts.settle()) == std::map<TenantId, Units>{{kOne, -4000}, {kTwo, 4000}});
+  CHECK(positions_of(accounts.settle(nobody_owes)) ==
+        std::map<TenantId, Units>{{kOne, -4000}, {kTwo, 4000}});
   accounts.pass_to(5000);
-  CHECK_FALSE(accounts.settle());
+  CHECK_FALSE(accounts.settle(nobody_owes));
 }
 
 TEST_CASE("without the right to lend or to borrow there is no loan, and the others' is their own") {
@@ -82,7 +85,7 @@ TEST_CASE("without the right to lend or to borrow there is no loan, and the othe
   hold(accounts, kThree, units(6));
   accounts.pass_to(1000);
   // Of two that are borrowed, a third each falls to the first, the second and the fourth.
-  auto positions = positions_of(accounts.settle());
+  auto positions = positions_of(accounts.settle(nobody_owes));
   CHECK(positions[kOne] == 0);
   CHECK(positions[kThree] == -1333);
   CHECK(positions[kTwo] + positions[TenantId{4}] == 1333);
@@ -90,14 +93,39 @@ TEST_CASE("without the right to lend or to borrow there is no loan, and the othe
 
   accounts.set_rights(kThree, false, false);
   accounts.pass_to(2000);
-  CHECK_FALSE(accounts.settle());
+  CHECK_FALSE(accounts.settle(nobody_owes));
+}
+
+TEST_CASE("without the right to lend debts are paid back, without that to borrow claims are") {
+  TimeAccounts accounts = accounts_with({units(4), units(4)});
+  accounts.set_rights(kOne, GENERATE(true, false), true);
+  accounts.set_rights(kTwo, true, GENERATE(true, false));
+  hold(accounts, kOne, units(1));
+  hold(accounts, kTwo, units(7));
+  const Units owed = 4000;
+  const auto net = [&](TenantId tenant) { return tenant == kOne ? -owed : owed; };
+  accounts.pass_to(1000);
+  CHECK(positions_of(accounts.settle(net)) ==
+        std::map<TenantId, Units>{{kOne, 3000}, {kTwo, -3000}});
+}
+
+TEST_CASE("no more is paid back than is owed") {
+  const bool lends = GENERATE(true, false);
+  TimeAccounts accounts = accounts_with({units(4), units(4)});
+  accounts.set_rights(kOne, lends, true);
+  accounts.set_rights(kTwo, true, !lends);
+  hold(accounts, kOne, units(1));
+  hold(accounts, kTwo, units(7));
+  const auto net = [](TenantId tenant) { return tenant == kOne ? -700 : 700; };
+  accounts.pass_to(1000);
+  CHECK(positions_of(accounts.settle(net)) == std::map<TenantId, Units>{{kOne, 700}, {kTwo, -700}});
 }
 
 TEST_CASE("a leaver's rest goes to another, and rests sum to zero still") {
   TimeAccounts accounts = accounts_with({1'333'333, 1'333'333, 1'333'334});
   hold(accounts, kOne, units(4));
   accounts.pass_to(1);
-  (void)accounts.settle();
+  (void)accounts.settle(nobody_owes);
   const auto rest_of = [&](TenantId tenant) { return accounts.account(tenant).rest; };
   REQUIRE(rest_of(kThree) != 0);
   accounts.leave(kThree);
@@ -160,7 +188,7 @@ TEST_CASE("while all is held, nets are exactly what was held beside the part", "
         hold(accounts, id(to), moved);
       }
       if (random() % 3 == 0) {
-        const auto settlement = accounts.settle();
+        const auto settlement = accounts.settle(nobody_owes);
         for (const auto& [tenant, units] : positions_of(settlement))
           nets[tenant.value - 1] += units;
         if (settlement) REQUIRE_FALSE(stored.apply(*settlement));
@@ -196,7 +224,7 @@ TEST_CASE("a settlement that does not add up or does not follow is refused") {
   TimeAccounts accounts = accounts_with({units(4), units(4)});
   hold(accounts, kOne, units(8));
   accounts.pass_to(1000);
-  const auto settlement = accounts.settle();
+  const auto settlement = accounts.settle(nobody_owes);
   REQUIRE(settlement);
   const auto refusal_of = [](const TimeSettlement& changed) {
     TimeAccounts kept = accounts_with({0, 0});
@@ -244,7 +272,7 @@ TEST_CASE("with idle room what is lent is what is borrowed, whatever its size", 
         borrowed += before.back().borrowed;
         spare += before.back().spare;
       }
-      const auto positions = positions_of(accounts.settle());
+      const auto positions = positions_of(accounts.settle(nobody_owes));
       Wide sum = 0;
       Wide rests = 0;
       for (std::size_t t = 0; t < tenants; ++t) {
@@ -273,6 +301,7 @@ struct PlainSettlement {
     Wide rest = 0;
   };
   std::vector<Line> lines;
+  bool is_exact = true;
 
   /// floor(whole * part / all), of so large amounts only the first 40 bits.
   static Wide share(Wide whole, Wide part, Wide all) {
@@ -285,17 +314,24 @@ struct PlainSettlement {
     return whole * part / all;
   }
 
+  /// `owed`: where each stands, in micro-unit-milliseconds.
   PlainSettlement(const std::vector<TimeAccount>& accounts, const std::vector<bool>& may_lend,
-                  const std::vector<bool>& may_borrow)
+                  const std::vector<bool>& may_borrow, const std::vector<Wide>& owed_to)
       : lines(accounts.size()) {
     Wide borrowed = 0, spare = 0, charged = 0, lendable = 0;
+    std::vector<Wide> charges, loans_of;
     for (std::size_t t = 0; t < accounts.size(); ++t) {
       borrowed += accounts[t].borrowed;
       spare += accounts[t].spare;
-      if (may_borrow[t]) charged += accounts[t].borrowed;
-      if (may_lend[t]) lendable += accounts[t].spare;
+      const Wide debt = std::max<Wide>(-owed_to[t], 0), claim = std::max<Wide>(owed_to[t], 0);
+      charges.push_back(may_borrow[t] ? accounts[t].borrowed
+                                      : std::min(accounts[t].borrowed, claim));
+      loans_of.push_back(may_lend[t] ? accounts[t].spare : std::min(accounts[t].spare, debt));
+      charged += charges[t];
+      lendable += loans_of[t];
       lines[t].rest = accounts[t].rest;
     }
+    is_exact = std::max(borrowed, spare) < (Wide{1} << 63);
     if (charged == 0 || lendable == 0) return;
     const Wide loans = share(share(std::min(borrowed, spare), lendable, spare), charged, borrowed);
     const auto until = [&](Wide part, Wide all) {
@@ -304,8 +340,8 @@ struct PlainSettlement {
     Wide lent = 0, owed = 0, sum = 0, whole = 0;
     for (std::size_t t = 0; t < accounts.size(); ++t) {
       const Wide lent_before = lent, owed_before = owed;
-      if (may_lend[t]) lent += accounts[t].spare;
-      if (may_borrow[t]) owed += accounts[t].borrowed;
+      lent += loans_of[t];
+      owed += charges[t];
       const Wide due = accounts[t].rest + until(lent, lendable) - until(lent_before, lendable) -
                        until(owed, charged) + until(owed_before, charged);
       sum += due;
@@ -333,6 +369,8 @@ TEST_CASE("a settlement is what plain divisions make it, whatever its size", "[p
     // Seconds, hours or years at once.
     const auto longest = std::uint64_t{1} << (10 + random() % 28);
     std::vector<TimeAccounts::Integrals> passed(tenants);
+    std::vector<Units> nets(tenants);
+    bool is_exact = true;
     for (int step = 0; step < 40; ++step) {
       // Most hold nothing, as tenants that are asleep.
       const TenantId holder = id(random() % (1 + tenants / 4));
@@ -347,11 +385,20 @@ TEST_CASE("a settlement is what plain divisions make it, whatever its size", "[p
         passed[t].part += Wide{accounts.part(id(t))} * ms;
       }
       if (random() % 3 == 0) continue;
-      const PlainSettlement plain(before, may_lend, may_borrow);
-      const auto positions = positions_of(accounts.settle());
+      std::vector<Wide> owed_to;
+      for (std::size_t t = 0; t < tenants; ++t)
+        owed_to.push_back(Wide{nets[t]} * kMicroUnitsPerUnit + before[t].rest);
+      const PlainSettlement plain(before, may_lend, may_borrow, owed_to);
+      const auto positions =
+          positions_of(accounts.settle([&](TenantId tenant) { return nets[tenant.value - 1]; }));
       for (std::size_t t = 0; t < tenants; ++t) {
         const auto found = positions.find(id(t));
         REQUIRE((found == positions.end() ? 0 : found->second) == plain.lines[t].position);
+        nets[t] += static_cast<Units>(plain.lines[t].position);
+        // By rounding alone.
+        is_exact = is_exact && plain.is_exact;
+        if (is_exact && !may_lend[t]) REQUIRE(nets[t] <= 1);
+        if (is_exact && !may_borrow[t]) REQUIRE(nets[t] >= -1);
         REQUIRE(accounts.account(id(t)).rest == plain.lines[t].rest);
         const TimeAccounts::Integrals integrals = accounts.integrals(id(t));
         REQUIRE((integrals.held == passed[t].held && integrals.part == passed[t].part));

@@ -58,6 +58,26 @@ TEST_CASE("what was lent for a hundred seconds comes back at the rate of mu") {
   CHECK(std::abs(cluster.held_total(kA) - cluster.held_total(kB)) <= 2 * 45'000);
 }
 
+TEST_CASE("a debtor that may not lend pays back, to one that may not borrow, too") {
+  TenantTerms debtor = terms_of(1, 500'000);
+  debtor.may_lend = GENERATE(true, false);
+  TenantTerms creditor = terms_of(1, 500'000);
+  creditor.may_borrow = GENERATE(true, false);
+  TimedCluster cluster = a_takes_sixteen_slots();
+  cluster.tenant(kA, debtor);
+  cluster.tenant(kB, creditor);
+  cluster.run_until(100'000);
+  REQUIRE(cluster.net(kA) == -800'000);
+  cluster.submit(kB, 100'000, task_of(1000));
+  // Four slots a second: 200 seconds.
+  cluster.run_until(250'000);
+  CHECK(cluster.held(kA) == 4);
+  cluster.run_until(310'000);
+  CHECK(cluster.held(kA) == 8);
+  CHECK(cluster.held(kB) == 8);
+  CHECK(std::abs(cluster.net(kA)) <= 4000);
+}
+
 TEST_CASE("after an idle minute all are even within five, then hold their parts exactly") {
   std::mt19937_64 random(1);
   TimedCluster cluster(slot_settings());
