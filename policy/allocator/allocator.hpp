@@ -108,6 +108,10 @@ struct GroupTerms {
   std::array<std::optional<Amount>, kMaxResources> min{};
   /// Of what its tenants hold together.
   ResourceVector max = ResourceVector::filled(kUnlimited);
+  /// Of its tenants together, beside others; they lend to each other as each of them may. The quota
+  /// of one that may not borrow is at most its plain share of the capacity, or its min, and its
+  /// tenants get nothing beyond theirs. Caps count where the ledger counts time.
+  LoanRights rights{};
   friend bool operator==(const GroupTerms&, const GroupTerms&) = default;
 };
 
@@ -120,7 +124,7 @@ struct TenantTerms {
   /// False: what it leaves idle is passed on to the others without a claim.
   bool may_lend = true;
   /// False: it holds at most its plain share of the capacity (by weight of all weights, level by
-  /// level) or its min, and never owes anything.
+  /// level) or its min, and comes to owe nothing.
   bool may_borrow = true;
   /// It repays what it owes by what falls to it, and borrows nothing more.
   bool leaving = false;

@@ -113,7 +113,7 @@ LedgerMs PlaceByTime::deferred_until_ms(const TenantState& tenant, const WindowR
 bool PlaceByTime::is_deferred(TenantState& tenant, const WindowRange& entry) {
   // Who may not borrow never holds more, however long it waits.
   const auto may_be = [&] {
-    return !tenant.terms.may_borrow || deferred_until_ms(tenant, entry) > deal_.state.now_ms();
+    return !tenant.may_exceed_quota() || deferred_until_ms(tenant, entry) > deal_.state.now_ms();
   };
   return is_at_mark(tenant, entry) && may_be();
 }
@@ -341,7 +341,7 @@ void PlaceByTime::place_in_turns() {
     const WindowRange& entry = tenant.window[candidate.cursor];
     const Standing standing = candidate.standing;
     if (standing != Standing::within && deal_.awaits_window()) break;
-    if (standing == Standing::at_quota && !tenant.terms.borrows()) {
+    if (standing == Standing::at_quota && !tenant.takes_what_is_left()) {
       ++candidate.cursor;
     } else if (!start(tenant, candidate.cursor, step_of(standing))) {
       if (!is_closed_) (void)keep_room(tenant, entry, standing != Standing::at_quota);

@@ -9,6 +9,7 @@
 #include "policy/allocator/explain_share.hpp"
 #include "policy/allocator/gangs.hpp"
 #include "policy/allocator/time_marks.hpp"
+#include "policy/core/check.hpp"
 #include "policy/dominant/weighted_share.hpp"
 
 namespace fairwater::inline policy::inline allocator {
@@ -329,10 +330,19 @@ class Explanation {
       add("quota", "holds " + std::to_string(held[r]) + " of its runtime quota of " +
                        amount(quota[r], r) + groups_text(r));
     }
-    if (at_quota && !tenant_.terms.borrows())
-      add("may_not_borrow", tenant_.terms.leaving
-                                ? "the tenant is leaving, and borrows nothing any more"
-                                : "the tenant may not borrow what others leave idle");
+    if (at_quota && !tenant_.takes_what_is_left()) add("may_not_borrow", why_not_borrow());
+  }
+
+  [[nodiscard]] std::string why_not_borrow() const {
+    if (tenant_.terms.leaving) return "the tenant is leaving, and borrows nothing any more";
+    if (!tenant_.terms.may_borrow) return "the tenant may not borrow what others leave idle";
+    QuotaTree::Group group = tenant_.group;
+    while (group != QuotaTree::kRoot && state_.quotas().group(group).terms.rights.may_borrow)
+      group = state_.quotas().group(group).parent;
+    FAIRWATER_CHECK(group != QuotaTree::kRoot,
+                    "of a tenant whose group may not borrow a group is so");
+    return group_name(state_.quotas().group(group).id) +
+           ", which it is in, may not borrow what others leave idle";
   }
 
   /// What the groups that it is in hold of theirs, from which its own follows.

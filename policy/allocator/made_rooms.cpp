@@ -23,7 +23,7 @@ bool is_coming_below_max(const AllocatorState& state, const TenantState& tenant,
 
 /// Its share may have shrunk since the room was made.
 bool is_beyond_share(DealProgress& deal, TenantState& tenant, const WindowRange& entry) {
-  const bool may_hold_more = deal.state.counts_time() && tenant.terms.borrows();
+  const bool may_hold_more = deal.state.counts_time() && tenant.takes_what_is_left();
   return !may_hold_more && deal.tasks.standing(tenant, entry) == TaskFinder::Standing::at_quota;
 }
 

@@ -136,7 +136,7 @@ struct PlaceStage::Backfill : PlaceStage::Phase {
 
   [[nodiscard]] std::optional<Turn> who_first(std::size_t candidate) const {
     Claimant& at = claimant(candidate);
-    if (!at.tenant->terms.borrows()) return std::nullopt;
+    if (!at.tenant->takes_what_is_left()) return std::nullopt;
     const auto range = tasks().largest_backup(at);
     if (!range) return std::nullopt;
     return Turn{.first = -at.tenant->window[*range].cost, .second = -at.credit};

@@ -98,7 +98,7 @@ void AllocatorQuotas::set_group(GroupId id, const GroupTerms& terms) {
   for (std::size_t r = 0; r < kMaxResources; ++r) {
     if (!counts(r)) continue;
     tree_.set_min(number, r, terms.min[r]);
-    tree_.set_max(number, r, terms.max[r]);
+    set_quota_max(number, r);
   }
   for (std::size_t r = 0; r < kMaxResources; ++r) {
     if (!counts(r)) continue;
@@ -106,6 +106,23 @@ void AllocatorQuotas::set_group(GroupId id, const GroupTerms& terms) {
                    terms.min[r] ? std::optional(micro_units_of(*terms.min[r], r)) : std::nullopt);
     parts_.set_max(number, r, micro_units_of(terms.max[r], r));
   }
+}
+
+/// Its tenants' mins may be more than its plain share.
+void AllocatorQuotas::set_quota_max(QuotaTree::Group group, std::size_t resource) {
+  const Group& own = groups_[group];
+  Amount max = own.terms.max[resource];
+  if (!own.terms.rights.may_borrow) {
+    const Amount share = plain_share(own.parent, own.terms.place.weight, resource);
+    max = std::min(max, std::max(tree_.min(group, resource), share));
+  }
+  tree_.set_max(group, resource, max);
+}
+
+void AllocatorQuotas::refresh_groups() {
+  for (QuotaTree::Group group = 1; group < groups_.size(); ++group)
+    for (std::size_t r = 0; r < kMaxResources; ++r)
+      if (counts(r) && !groups_[group].terms.rights.may_borrow) set_quota_max(group, r);
 }
 
 bool AllocatorQuotas::is_below_min(QuotaTree::Group group) const {
@@ -135,6 +152,7 @@ void AllocatorQuotas::join(TenantState& tenant) {
   FAIRWATER_CHECK(place.weight > 0, "a tenant's weight is above 0");
   tenant.has_place = tenant.terms.place.has_value();
   tenant.group = number_of(place.group);
+  tenant.group_may_borrow = groups_may_borrow(tenant);
   groups_[tenant.group].weights += place.weight;
   add_used(tenant, tenant.held_in_all());
   for (std::size_t r = 0; r < kMaxResources; ++r)

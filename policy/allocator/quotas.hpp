@@ -32,6 +32,8 @@ class AllocatorQuotas {
   void set_group(GroupId id, const GroupTerms& terms);
   /// Whether these are all groups, and each is in the one where it is known to be.
   [[nodiscard]] bool has_groups(std::span<const TenantTree::Group> groups) const;
+  /// After a change of plain shares: the quotas of groups that may not borrow follow. O(groups).
+  void refresh_groups();
   /// A change of terms is a leaving with the old ones and a joining with the new. Plain shares
   /// change with both.
   void join(TenantState& tenant);
@@ -100,6 +102,12 @@ class AllocatorQuotas {
   [[nodiscard]] bool some_group_is_below_min() const;
   /// The root counts.
   [[nodiscard]] std::size_t group_count() const { return groups_.size(); }
+  /// Every group that it is in.
+  [[nodiscard]] bool groups_may_borrow(const TenantState& tenant) const;
+  /// Whether a group with one of them, but not the other, may not lend or borrow so.
+  [[nodiscard]] bool keeps_apart(const TenantState& lender, const TenantState& borrower) const;
+  /// Those whose loans are bounded, and who is in them.
+  [[nodiscard]] LoanGroups loan_groups(std::span<const TenantState> tenants) const;
   struct GroupQuota {
     GroupId group;
     Amount used = 0;
@@ -165,6 +173,8 @@ class AllocatorQuotas {
     ResourceVector promised;
   };
   [[nodiscard]] QuotaTree::Group number_of(GroupId id) const;
+  [[nodiscard]] bool is_in(const TenantState& tenant, QuotaTree::Group group) const;
+  void set_quota_max(QuotaTree::Group group, std::size_t resource);
   void add_used(const TenantState& tenant, const ResourceVector& more);
   /// What falls to `weight` in the group by weights alone, rounded up: a part of one gpu is one.
   [[nodiscard]] Amount plain_share(QuotaTree::Group group, Weight weight,

@@ -142,13 +142,14 @@ bool SettleStage::is_beyond_its_share(TenantState& tenant) {
 bool SettleStage::makes_iou(const Claimant& lender, const Claimant& borrower) {
   if (deal_.state.counts_time()) return false;
   if (!lender.tenant->terms.lends() || !borrower.tenant->terms.borrows()) return false;
+  if (deal_.state.quotas().keeps_apart(*lender.tenant, *borrower.tenant)) return false;
   const bool borrower_is_busy = borrower.tenant->waits() && !borrower.backfilled;
   return !(borrower_is_busy && holds_its_share(lender));
 }
 
 void SettleStage::record_loans(const std::vector<Position>& positions, Deal& deal) {
   Claimants& claimants = deal_.claimants;
-  for (const Loan& loan : match_loans(positions)) {
+  for (const Loan& loan : match_loans(positions, deal_.state.loan_groups())) {
     const ClaimantIndex lender = claimants.of(deal_.state.tenant(loan.lender));
     const ClaimantIndex borrower = claimants.of(deal_.state.tenant(loan.borrower));
     const bool is_loan = makes_iou(claimants[lender], claimants[borrower]);

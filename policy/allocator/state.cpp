@@ -47,8 +47,8 @@ void AllocatorState::take_off_lists(TenantState& tenant) {
 
 void AllocatorState::set_group(GroupId id, const GroupTerms& terms) {
   quotas_.set_group(id, terms);
-  parts_are_stale_ = true;
-  refresh_plain_shares();
+  follow_groups();
+  follow_terms();
 }
 
 void AllocatorState::set_tenant(TenantId id, const TenantTerms& terms) {
@@ -63,8 +63,7 @@ void AllocatorState::set_tenant(TenantId id, const TenantTerms& terms) {
   follow_position();
   quotas_.join(changed);
   refresh_promises();
-  parts_are_stale_ = true;
-  refresh_plain_shares();
+  follow_terms();
 }
 
 TenantState& AllocatorState::enter(TenantId id, const TenantTerms& terms) {
@@ -118,6 +117,7 @@ void AllocatorState::set_tree(const TenantTree& tree, std::span<const Accounts::
     (void)quotas_.set_capacity(capacity_);
   }
   for (const auto& [id, terms] : tree.groups) quotas_.set_group(id, terms);
+  if (!has_other_groups) follow_groups();
   for (const auto& [id, terms] : tree.tenants) {
     const std::uint32_t slot = slot_of_.find(id.value);
     const bool is_known = slot != SlotIndex::kNone;
@@ -129,8 +129,7 @@ void AllocatorState::set_tree(const TenantTree& tree, std::span<const Accounts::
   for (const Accounts::Division& division : divided) forget(tenant(division.tenant));
   refresh_promises();
   follow_position();
-  parts_are_stale_ = true;
-  refresh_plain_shares();
+  follow_terms();
 }
 
 Units AllocatorState::remove_tenant(TenantId id) {
@@ -144,8 +143,7 @@ Units AllocatorState::remove_tenant(TenantId id) {
   forget(leaver);
   refresh_promises();
   follow_position();
-  parts_are_stale_ = true;
-  refresh_plain_shares();
+  follow_terms();
   return forgiven;
 }
 
@@ -248,6 +246,7 @@ std::optional<TimeSettlement> AllocatorState::settle_time() {
   if (!counts_time()) return std::nullopt;
   forget_gang_plans();
   refresh_parts();
+  (void)loan_groups();
   const std::uint32_t counted = accounts_.time().resource();
   std::optional<TimeSettlement> settlement = accounts_.settle_time(settings.debts, scarcest());
   if (!settlement) return std::nullopt;
@@ -263,6 +262,12 @@ std::optional<TimeSettlement> AllocatorState::settle_time() {
     if (line.position != 0 || line.decayed != 0) follow_net(line.tenant.value);
   accounts_.forget_changes();
   return settlement;
+}
+
+const LoanGroups& AllocatorState::loan_groups() {
+  if (std::exchange(loan_groups_are_stale_, false))
+    accounts_.set_groups(quotas_.loan_groups(tenants_));
+  return accounts_.groups();
 }
 
 void AllocatorState::count_held(const TenantState& tenant) {
@@ -370,7 +375,22 @@ void AllocatorState::refresh_capacity() {
   refresh_plain_shares();
 }
 
+void AllocatorState::follow_groups() {
+  for (TenantState& known : tenants_) {
+    if (!known.id) continue;
+    const bool before = std::exchange(known.group_may_borrow, quotas_.groups_may_borrow(known));
+    if (before != known.group_may_borrow) note_contender(known);
+  }
+}
+
+void AllocatorState::follow_terms() {
+  parts_are_stale_ = true;
+  loan_groups_are_stale_ = true;
+  refresh_plain_shares();
+}
+
 void AllocatorState::refresh_plain_shares() {
+  quotas_.refresh_groups();
   for (const TenantId id : may_not_borrow_) {
     quotas_.refresh(tenant(id));
     note_contender(tenant(id));

@@ -72,6 +72,8 @@ class AllocatorState {
   /// After all tenants are set.
   void restore(const AccountsSnapshot& snapshot);
   [[nodiscard]] const Accounts& accounts() const { return accounts_; }
+  /// Of the accounts, up to date.
+  [[nodiscard]] const LoanGroups& loan_groups();
   /// Tenants with a deficit above zero, or with one below it, in ranked order.
   [[nodiscard]] const std::set<RankKey>& unsettled(bool above_zero) const {
     return above_zero ? unsettled_above_ : unsettled_below_;
@@ -450,6 +452,10 @@ class AllocatorState {
   void note_contender(const TenantState& tenant) {
     if (looks_at_few()) contenders_.note(tenant.rank.slot);
   }
+  /// After a change of tenants, groups or their terms.
+  void follow_terms();
+  /// After a change of groups, whose tenants stay in them.
+  void follow_groups();
   /// A tenant that may not borrow holds at most its plain share of the capacity, or its min.
   void refresh_plain_shares();
   /// Brings every copy of what the last events changed up to date.
@@ -493,6 +499,7 @@ class AllocatorState {
   Accounts accounts_;
   Transaction transaction_;  ///< of the last deal; its memory is used again
   bool parts_are_stale_ = false;
+  bool loan_groups_are_stale_ = false;
   std::uint64_t claims_round_ = 1;
   std::uint64_t debts_round_ = 1;
   bool waits_in_groups_ = false;   ///< somebody in a group has begun to wait, or ended

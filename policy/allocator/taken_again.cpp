@@ -35,7 +35,7 @@ void add(ComesFirst& first, const AllocatorState& state, const WindowRange& entr
 ComesFirst comes_first(const AllocatorState& state, const TenantState& other, const LateOrder& late,
                        const NodeRoom& node) {
   ComesFirst first;
-  if (other.first_late_ms > state.now_ms() || !other.terms.may_borrow) return first;
+  if (other.first_late_ms > state.now_ms() || !other.may_exceed_quota()) return first;
   const MicroUnits held = state.held_in_time(other);
   for (const WindowRange& entry : other.window)
     if (is_late_here(state, node, entry) && late_order(state, other, entry, held) < late)

@@ -128,8 +128,9 @@ struct DueFromDebtors {
 /// two resources another.
 struct alignas(64) TenantState {
   TenantId id;
-  bool has_min = false;    ///< of any resource
-  bool preempts = false;   ///< something in its window may
+  bool has_min = false;          ///< of any resource
+  bool preempts = false;         ///< something in its window may
+  bool group_may_borrow = true;  ///< as every group that it is in may
   bool has_place = false;  ///< its quota follows from a place in the tree, not from its weight
   RankKey rank;
   Units deficit = 0;  ///< in the accounts
@@ -200,6 +201,10 @@ struct alignas(64) TenantState {
     return true;
   }
   [[nodiscard]] bool waits() const { return pending_tasks > 0 || !window.empty(); }
+  /// However long its tasks wait.
+  [[nodiscard]] bool may_exceed_quota() const { return terms.may_borrow && group_may_borrow; }
+  /// It gets beyond its quota what nobody else can use.
+  [[nodiscard]] bool takes_what_is_left() const { return terms.borrows() && group_may_borrow; }
   [[nodiscard]] ResourceVector held_against_quota() const { return used - used_beyond_quota; }
   [[nodiscard]] ResourceVector held_in_all() const { return used + grown; }
 };

@@ -24,6 +24,7 @@
 #include "policy/ledger/debts.hpp"
 #include "policy/ledger/entries.hpp"
 #include "policy/ledger/iou_book.hpp"
+#include "policy/ledger/loan_caps.hpp"
 #include "policy/ledger/time_accounts.hpp"
 
 namespace fairwater::inline policy::inline ledger {
@@ -118,6 +119,9 @@ class Accounts {
   std::optional<TimeSettlement> settle_time(const DebtTerms& debts, std::uint32_t resource);
   /// Of its own, for settle_time(). What was settled elsewhere is within them.
   void set_caps(TenantId tenant, const LoanCaps& caps);
+  /// The same of tenants together; who is in none of them may have left.
+  void set_groups(LoanGroups groups) { groups_ = std::move(groups); }
+  [[nodiscard]] const LoanGroups& groups() const { return groups_; }
   /// The same where it was settled elsewhere.
   [[nodiscard]] Refusal apply(const TimeSettlement& settlement);
 
@@ -175,6 +179,8 @@ class Accounts {
   void write_decay(std::map<TenantId, Units> decayed, TimeSettlement& settlement);
   /// Left until its caps; debts and claims of before may be beyond them.
   [[nodiscard]] LoanRoom loan_room(const DebtTerms& debts, TenantId tenant);
+  /// What those outside of the group owe the tenant, or below zero what it owes them. O(its IOUs).
+  [[nodiscard]] Units net_beyond(TenantId tenant, LoanGroups::Number group) const;
   [[nodiscard]] LedgerMs due_decay_ms(const DebtTerms& debts) const;
   /// Everything in it but the decay.
   void enter(const TimeSettlement& settlement);
@@ -187,6 +193,7 @@ class Accounts {
   Weight period_ = 0;
   std::map<NodeId, Reservation> reservations_;
   TimeAccounts time_;
+  LoanGroups groups_;
   Changes changes_;  ///< but for the IOUs, which the book notes
   Changes taken_;
 };

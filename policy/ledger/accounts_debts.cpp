@@ -53,12 +53,14 @@ std::optional<TimeSettlement> Accounts::settle_time(const DebtTerms& debts,
   settlement.decay_ms = due_decay_ms(debts);
   const std::map<TenantId, Units> decayed = decay(settlement);
   std::optional<TimeSettlement> lent =
-      time_.settle([&](TenantId tenant) { return book_.net(tenant.value); });
+      time_.settle([&](TenantId tenant) { return book_.net(tenant.value); }, groups_,
+                   [&](TenantId tenant, auto group) { return net_beyond(tenant, group); });
   if (lent) settlement.lines = std::move(lent->lines);
   const bool counts_another = resource != time_.resource();
   settlement.resource = resource;
   write_decay(decayed, settlement);
-  cap_loans(settlement, [&](TenantId tenant) { return loan_room(debts, tenant); });
+  cap_loans(
+      settlement, [&](TenantId tenant) { return loan_room(debts, tenant); }, groups_);
   enter(settlement);
   if (!lent && !counts_another && settlement.decay_ms == 0) return std::nullopt;
   return settlement;
@@ -73,6 +75,15 @@ LoanRoom Accounts::loan_room(const DebtTerms& debts, TenantId tenant) {
   };
   return {.lend = within(cap_of(caps.lend, part) - net),
           .borrow = within(std::min(cap_of(debts, part), cap_of(caps.borrow, part)) + net)};
+}
+
+Units Accounts::net_beyond(TenantId tenant, LoanGroups::Number group) const {
+  Units net = 0;
+  for (const IouBook::Iou& iou : book_.claims_of(tenant.value))
+    if (!groups_.is_in(TenantId{iou.debtor}, group)) net += iou.units;
+  for (const IouBook::Iou& iou : book_.debts_of(tenant.value))
+    if (!groups_.is_in(TenantId{iou.creditor}, group)) net -= iou.units;
+  return net;
 }
 
 void Accounts::set_caps(TenantId tenant, const LoanCaps& caps) { entered(tenant).caps = caps; }

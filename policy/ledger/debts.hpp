@@ -1,12 +1,11 @@
 // What bounds debts where the ledger counts time, and how a debt is forgiven.
 #pragma once
 
-#include <functional>
 #include <span>
 #include <vector>
 
+#include "policy/ledger/entries.hpp"
 #include "policy/ledger/iou_book.hpp"
-#include "policy/ledger/time_accounts.hpp"
 
 namespace fairwater::inline policy::inline ledger {
 
@@ -39,16 +38,6 @@ struct LoanCaps {
 [[nodiscard]] Units cap_of(const DebtTerms& terms, MicroUnits part);
 /// IOUs shrink no more often than this: each time costs a look at all of them.
 [[nodiscard]] LedgerMs decay_period_ms(const DebtTerms& terms);
-
-/// The most that a tenant may lend and borrow in a settlement; not negative.
-struct LoanRoom {
-  Units lend = kUnlimited;
-  Units borrow = kUnlimited;
-};
-/// Nobody lends or borrows more than `room` says: what goes beyond it is taken off its position,
-/// and then, so that positions sum to zero, off those of the side of which more is left, in
-/// proportion. It stands in TimeLine::beyond_cap. O(lines).
-void cap_loans(TimeSettlement& settlement, const std::function<LoanRoom(TenantId)>& room);
 
 /// A part of what a tenant owes, forgiven.
 struct ForgivenDebt {

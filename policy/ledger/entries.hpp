@@ -12,6 +12,10 @@
 
 namespace fairwater::inline policy::inline ledger {
 
+/// A moment of the ledger: milliseconds that counted so far. They pass only under a coordinator's
+/// eyes, so it is no time of day.
+using LedgerMs = std::int64_t;
+
 /// Why units come into a tenant's account (+) or go out of it (-).
 enum class EntryReason : std::uint8_t {
   granted,      ///< + slots of the sequence's window

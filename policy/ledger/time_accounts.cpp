@@ -164,14 +164,16 @@ void TimeAccounts::pass_to(LedgerMs now_ms) {
 // -- settlement -----------------------------------------------------------------------------------
 
 void TimeAccounts::Sums::add(const Entered& entered) {
-  borrowed += entered.account.borrowed;
-  spare += entered.account.spare;
+  borrowed += entered.account.borrowed - entered.owed_in_groups;
+  spare += entered.account.spare - entered.lent_in_groups;
   charged += entered.charged;
   lendable += entered.lendable;
+  lent_in_groups += entered.lent_in_groups;
 }
 
 void TimeAccounts::find_loans(Entered& entered, const NetOf& net) {
   const TimeAccount& account = entered.account;
+  entered.owed_in_groups = entered.lent_in_groups = 0;
   const auto position = [&] {
     return Wide{net(account.tenant)} * kMicroUnitsPerUnit + account.rest;
   };
@@ -183,23 +185,93 @@ void TimeAccounts::find_loans(Entered& entered, const NetOf& net) {
     entered.charged = std::clamp<Wide>(position(), 0, account.borrowed);
 }
 
+void TimeAccounts::lend_in_groups(const LoanGroups& groups, const NetBeyond& beyond) {
+  if (groups.size() == 0) return;
+  std::vector<std::vector<Entered*>> members(groups.size());
+  for (Entered& entered : entered_)
+    for (auto group = groups.innermost(entered.account.tenant); group != LoanGroups::kNone;
+         group = groups.around(group))
+      members[group].push_back(&entered);
+  for (LoanGroups::Number group = groups.size(); group-- > 0;) {
+    lend_to_each_other(members[group]);
+    bound_loans(members[group], groups.rights(group),
+                [&](TenantId tenant) { return beyond(tenant, group); });
+  }
+}
+
+void TimeAccounts::lend_to_each_other(const std::vector<Entered*>& members) {
+  Wide charged = 0;
+  Wide lendable = 0;
+  for (const Entered* member : members) {
+    charged += member->charged;
+    lendable += member->lendable;
+  }
+  const Wide lent = std::min(charged, lendable);
+  if (lent == 0) return;
+  Parts borrowers(lent, charged);
+  Parts lenders(lent, lendable);
+  for (Entered* member : members) {
+    const Wide owes = borrowers.next(member->charged);
+    const Wide lends = lenders.next(member->lendable);
+    member->charged -= owes;
+    member->lendable -= lends;
+    member->owed_in_groups += owes;
+    member->lent_in_groups += lends;
+  }
+}
+
+/// What pays back is not bounded: else who owes would have less for ever.
+void TimeAccounts::bound_loans(const std::vector<Entered*>& members, const LoanRights& rights,
+                               const NetOf& beyond) {
+  std::vector<Wide> nets;
+  Wide net = 0;
+  MicroUnits part = 0;
+  for (const Entered* member : members) {
+    nets.push_back(Wide{beyond(member->account.tenant)} * kMicroUnitsPerUnit);
+    net += nets.back();
+    part += member->part;
+  }
+  const auto bound = [&](Wide Entered::*amount, bool may, const DebtCap& cap, int side) {
+    const auto paid_back = [&](std::size_t i) {
+      return std::clamp<Wide>(-side * nets[i], 0, members[i]->*amount);
+    };
+    Wide paid = 0;
+    Wide more = 0;
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      paid += paid_back(i);
+      more += members[i]->*amount - paid_back(i);
+    }
+    const Wide most = Wide{cap_of(cap, part)} * kMicroUnitsPerUnit;
+    const Wide room = may ? std::max<Wide>(most - side * net - paid, 0) : 0;
+    if (more <= room) return;
+    Parts parts(room, more);
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      const Wide paid_by_it = paid_back(i);
+      members[i]->*amount = paid_by_it + parts.next(members[i]->*amount - paid_by_it);
+    }
+  };
+  bound(&Entered::lendable, rights.may_lend, rights.caps.lend, 1);
+  bound(&Entered::charged, rights.may_borrow, rights.caps.borrow, -1);
+}
+
 /// Of what was borrowed as much is lent as was spare, by each in proportion. What those lent that
 /// may not, or borrowed that may not, is no loan. Whole unit-milliseconds are taken out of the
 /// rests, and they are cut cumulatively, too.
 std::vector<TimeLine> TimeAccounts::lay_out(const Sums& sums) {
   const Wide lent = std::min(sums.borrowed, sums.spare);
   const Wide loans =
-      share_of(share_of(lent, sums.lendable, sums.spare), sums.charged, sums.borrowed);
-  Parts lenders(loans, sums.lendable);
-  Parts borrowers(loans, sums.charged);
+      lent == 0 ? 0
+                : share_of(share_of(lent, sums.lendable, sums.spare), sums.charged, sums.borrowed);
+  Parts lenders(loans, std::max<Wide>(sums.lendable, 1));
+  Parts borrowers(loans, std::max<Wide>(sums.charged, 1));
   std::vector<TimeLine> lines;
   lines.reserve(entered_.size());
   Wide sum = 0;
   Wide whole_before = 0;
   for (Entered& entered : entered_) {
     TimeAccount& account = entered.account;
-    const Wide due =
-        account.rest + lenders.next(entered.lendable) - borrowers.next(entered.charged);
+    const Wide due = account.rest + entered.lent_in_groups - entered.owed_in_groups +
+                     lenders.next(entered.lendable) - borrowers.next(entered.charged);
     sum += due;
     const Wide whole_after = floor_quotient(sum, kMicroUnitsPerUnit);
     const Wide whole = whole_after - whole_before;
@@ -219,16 +291,18 @@ std::vector<TimeLine> TimeAccounts::lay_out(const Sums& sums) {
   return lines;
 }
 
-std::optional<TimeSettlement> TimeAccounts::settle(const NetOf& net) {
-  Sums stretch;
+std::optional<TimeSettlement> TimeAccounts::settle(const NetOf& net, const LoanGroups& groups,
+                                                   const NetBeyond& beyond) {
   for (Entered& entered : entered_) {
     bring_up(entered);
     find_loans(entered, net);
-    stretch.add(entered);
   }
+  lend_in_groups(groups, beyond);
+  Sums stretch;
+  for (const Entered& entered : entered_) stretch.add(entered);
   TimeSettlement settlement{.from_ms = settled_ms_, .until_ms = now_ms_};
   settled_ms_ = now_ms_;
-  const bool is_lent = stretch.charged > 0 && stretch.lendable > 0;
+  const bool is_lent = stretch.lent_in_groups > 0 || (stretch.charged > 0 && stretch.lendable > 0);
   if (is_lent) settlement.lines = lay_out(stretch);
   for (Entered& entered : entered_) {
     TimeAccount& account = entered.account;

@@ -21,13 +21,10 @@
 #include <string>
 #include <vector>
 
+#include "policy/ledger/loan_groups.hpp"
 #include "policy/ledger/loans.hpp"
 
 namespace fairwater::inline policy::inline ledger {
-
-/// A moment of the ledger: milliseconds that counted so far. They pass only under a coordinator's
-/// eyes, so it is no time of day.
-using LedgerMs = std::int64_t;
 
 /// Units held times milliseconds, to the millionth.
 struct UnitTime {
@@ -111,9 +108,15 @@ class TimeAccounts {
 
   /// Where a tenant stands in the book of IOUs.
   using NetOf = std::function<Units(TenantId)>;
-  /// Closes the stretch since the last settlement. None when nothing was lent: the stretch is
-  /// forgotten. O(tenants).
-  [[nodiscard]] std::optional<TimeSettlement> settle(const NetOf& net);
+  /// The same beside those who are not in the group.
+  using NetBeyond = std::function<Units(TenantId, LoanGroups::Number)>;
+  /// Closes the stretch since the last settlement. What those in a group have to lend to each other
+  /// they lend first, the inner groups before those around them; what goes beyond a group's rights
+  /// is no loan. None when nothing was lent: the stretch is forgotten. O(tenants), and where there
+  /// are groups O(IOUs * depth).
+  [[nodiscard]] std::optional<TimeSettlement> settle(const NetOf& net,
+                                                     const LoanGroups& groups = {},
+                                                     const NetBeyond& beyond = {});
   /// As settle() left these accounts, for one that keeps them without knowing what is held. Why it
   /// cannot be: a sentence; the accounts are half changed then.
   [[nodiscard]] std::optional<std::string> apply(const TimeSettlement& settlement);
@@ -156,6 +159,9 @@ class TimeAccounts {
     // Of the stretch that is settled:
     Wide charged = 0;   ///< of what is borrowed, what becomes debts or pays claims back
     Wide lendable = 0;  ///< of what is spare, what becomes claims or pays debts back
+    // Within its groups, and no more in these:
+    Wide owed_in_groups = 0;
+    Wide lent_in_groups = 0;
   };
   /// Of the stretch that is settled, over all tenants.
   struct Sums {
@@ -163,6 +169,9 @@ class TimeAccounts {
     Wide spare = 0;
     Wide charged = 0;
     Wide lendable = 0;
+    // Within its groups, and no more in these:
+    Wide owed_in_groups = 0;
+    Wide lent_in_groups = 0;
     void add(const Entered& entered);
   };
   /// Its place, or where it would stand.
@@ -171,6 +180,11 @@ class TimeAccounts {
   [[nodiscard]] Entered& entered(TenantId tenant);
   void bring_up(Entered& entered) const;
   static void find_loans(Entered& entered, const NetOf& net);
+  void lend_in_groups(const LoanGroups& groups, const NetBeyond& beyond);
+  static void lend_to_each_other(const std::vector<Entered*>& members);
+  /// What they have left to lend to others, and to borrow from them, within the group's rights.
+  static void bound_loans(const std::vector<Entered*>& members, const LoanRights& rights,
+                          const NetOf& beyond);
   /// Lays what was lent out over both sides, in whole unit-milliseconds.
   [[nodiscard]] std::vector<TimeLine> lay_out(const Sums& sums);
 

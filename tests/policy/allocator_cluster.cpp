@@ -148,6 +148,7 @@ void TestCluster::check_lines(const Deal& deal, const std::map<std::uint32_t, Un
     REQUIRE(loan.units > 0);
     REQUIRE(tenants_.at(loan.lender.value).terms.lends());
     REQUIRE(tenants_.at(loan.borrower.value).terms.borrows());
+    check_groups_allow(loan);
     lent[loan.lender] += loan.units;
     lent[loan.borrower] -= loan.units;
   }
@@ -205,7 +206,10 @@ void TestCluster::check_nothing_fits(std::uint32_t id) {
     return check_reservation(id, *holder);
   const ResourceVector free = allocator.node(NodeId{id}).free;
   for (const auto& [tenant_id, tenant] : tenants_) {
-    if (!tenant.terms.borrows()) continue;
+    const bool group_may_borrow = std::ranges::all_of(groups_, [&](const auto& group) {
+      return group.second.rights.may_borrow || !is_in(tenant.terms, GroupId{group.first});
+    });
+    if (!tenant.terms.borrows() || !group_may_borrow) continue;
     for (const Task& task : tenant.known) {
       const bool allowed = task.rule == nullptr || task.rule->allows(node.traits);
       REQUIRE_FALSE((allowed && task.demand.fits(free) &&
@@ -284,6 +288,17 @@ bool TestCluster::is_within_max(TenantId tenant, const ResourceVector& demand,
     if (!is_within(used, groups_.at(group.value).max)) return false;
   }
   return true;
+}
+
+void TestCluster::check_groups_allow(const Loan& loan) const {
+  const TenantTerms& lender = tenants_.at(loan.lender.value).terms;
+  const TenantTerms& borrower = tenants_.at(loan.borrower.value).terms;
+  for (const auto& [id, terms] : groups_) {
+    const bool lends = is_in(lender, GroupId{id});
+    const bool borrows = is_in(borrower, GroupId{id});
+    REQUIRE((terms.rights.may_lend || !lends || borrows));
+    REQUIRE((terms.rights.may_borrow || !borrows || lends));
+  }
 }
 
 bool TestCluster::is_in(const TenantTerms& terms, GroupId group) const {

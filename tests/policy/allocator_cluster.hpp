@@ -119,6 +119,7 @@ class TestCluster {
   [[nodiscard]] bool is_within_max(TenantId tenant, const ResourceVector& demand,
                                    const ResourceVector& more) const;
   [[nodiscard]] bool is_in(const TenantTerms& terms, GroupId group) const;
+  void check_groups_allow(const Loan& loan) const;
 
   std::map<std::uint32_t, GroupTerms> groups_;
   std::map<std::uint32_t, Tenant> tenants_;

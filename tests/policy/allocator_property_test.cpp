@@ -46,6 +46,8 @@ GroupTerms random_group(Draw& draw, std::uint32_t id) {
                  .weight = static_cast<Weight>(draw(1, 20))};
   if (draw.one_in(3)) terms.min[kCpu] = static_cast<Amount>(draw(1, 8)) * 500;
   if (draw.one_in(2)) terms.max = cpu_memory(static_cast<Amount>(draw(2, 12)) * 1000, 8000);
+  terms.rights.may_lend = !draw.one_in(4);
+  terms.rights.may_borrow = !draw.one_in(4);
   return terms;
 }
 

@@ -86,6 +86,8 @@ class ToldTree {
       sum.min += part.min;
     }
     sum.min = terms.min[r].value_or(sum.min);
+    if (!terms.rights.may_borrow)
+      sum.max = std::min(sum.max, std::max(sum.min, plain_share(terms.place, r)));
     return sum;
   }
   void fill(std::uint32_t group, Amount quota, std::size_t r,
@@ -155,6 +157,7 @@ class RandomTree {
       if (one_in(4)) terms.min[r] = amount();
       if (one_in(3)) terms.max[r] = amount();
     }
+    terms.rights.may_borrow = !one_in(4);
     told_.groups[id] = terms;
     allocator_.set_group(GroupId{id}, terms);
   }
@@ -337,6 +340,65 @@ TEST_CASE("who may not borrow keeps to its share of its group's", "[unit][alloca
   CHECK(cluster.allocator.tenant(TenantId{1}).quota == cpu(1000));
   cluster.deal(1);
   CHECK(cluster.held_cpu(1) == 1000);
+}
+
+TEST_CASE("a group that may not borrow keeps to its share, whoever in it is busy",
+          "[unit][allocator]") {
+  TestCluster cluster;
+  cluster.group(1, {.place = {.group = {}, .weight = 1}, .rights = {.may_borrow = false}});
+  cluster.tenant(1, {.weight = 1, .place = QuotaPlace{.group = GroupId{1}, .weight = 1}});
+  cluster.tenant(2, {.weight = 1, .place = QuotaPlace{.group = GroupId{1}, .weight = 1}});
+  cluster.tenant(3, {.weight = 2, .place = QuotaPlace{.group = {}, .weight = 1}});
+  cluster.node(1, cpu(12'000));
+  cluster.submit(1, 80, cpu(1000));
+  cluster.refresh(1);
+  CHECK(cluster.allocator.tenant(TenantId{1}).quota == cpu(6000));
+  cluster.deal(1);
+  CHECK(cluster.held(1) == 6);
+  for (int turn = 0; turn < 20; ++turn) {
+    cluster.turn_over(1);
+    REQUIRE(cluster.held(1) == 6);
+    // To its sibling it may owe, and does.
+    for (const IouBook::Iou& iou : cluster.allocator.book().ious()) REQUIRE(iou.creditor == 2);
+  }
+  CHECK(cluster.net(1) < 0);
+  const std::vector<Obstacle> obstacles =
+      cluster.allocator.explain_waiting(TenantId{1}, JobId{1}, 26);
+  CHECK(std::ranges::count(
+            obstacles,
+            Obstacle{"may_not_borrow",
+                     "group 1, which it is in, may not borrow what others leave idle"}) == 1);
+  // With another tenant the share is less, with a min it is that.
+  cluster.tenant(4, {.weight = 2, .place = QuotaPlace{.group = {}, .weight = 1}});
+  CHECK(cluster.allocator.tenant(TenantId{1}).quota == cpu(4000));
+  cluster.tenant(
+      2, {.weight = 1, .min = cpu(5000), .place = QuotaPlace{.group = GroupId{1}, .weight = 1}});
+  CHECK(cluster.allocator.tenant(TenantId{1}).quota == cpu(5000));
+}
+
+TEST_CASE("a group that may not lend gets no claims, its tenants of each other do",
+          "[unit][allocator]") {
+  TestCluster cluster;
+  cluster.group(1, {.place = {.group = {}, .weight = 1}, .rights = {.may_lend = false}});
+  cluster.tenant(1, {.weight = 1, .place = QuotaPlace{.group = GroupId{1}, .weight = 1}});
+  cluster.tenant(2, {.weight = 1, .place = QuotaPlace{.group = GroupId{1}, .weight = 1}});
+  cluster.tenant(3, {.weight = 2, .place = QuotaPlace{.group = {}, .weight = 1}});
+  cluster.node(1, cpu(8000));
+  SECTION("to others") {
+    cluster.submit(3, 50, cpu(1000));
+    cluster.refresh(3);
+    cluster.deal(1);
+    CHECK(cluster.held(3) == 8);
+    CHECK(cluster.allocator.book().empty());
+  }
+  SECTION("to each other") {
+    cluster.submit(1, 50, cpu(1000));
+    cluster.refresh(1);
+    cluster.deal(1);
+    CHECK(cluster.held(1) == 8);
+    CHECK(cluster.allocator.book().owed(1, 2) > 0);
+    CHECK(cluster.allocator.book().owed(1, 3) > 0);
+  }
 }
 
 }  // namespace fairwater::test

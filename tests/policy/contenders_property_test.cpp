@@ -139,6 +139,7 @@ class Twins {
     terms.place = {.group = places_[id - 1], .weight = static_cast<Weight>(draw(1, 9))};
     if (one_in(3)) terms.min[kCpu] = amount(0, 10);
     if (one_in(3)) terms.max = amounts(4, 40);
+    terms.rights.may_borrow = !one_in(4);
     both([&](DealCycle& cycle) { cycle.allocator().set_group(GroupId{id}, terms); });
   }
   void set_some_group() {

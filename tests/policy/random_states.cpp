@@ -27,6 +27,10 @@ Cluster::Cluster(std::uint64_t seed) : draw_(seed), cycle_(Allocator(random_sett
     terms.place = {.group = GroupId{draw_.in(0, id - 1)}, .weight = draw_.in<Weight>(1, 9)};
     if (draw_.one_in(2)) terms.max = amounts(4, 12);
     if (draw_.one_in(3)) terms.min[kCpu] = amounts(1, 6)[kCpu];
+    terms.rights.may_lend = !draw_.one_in(5);
+    terms.rights.may_borrow = !draw_.one_in(5);
+    if (counts_time_ && draw_.one_in(5)) terms.rights.caps.lend.part_ms = draw_.in(0, 20'000);
+    if (counts_time_ && draw_.one_in(5)) terms.rights.caps.borrow.unit_ms = draw_.in(0, 20'000);
     cycle_.allocator().set_group(GroupId{id}, terms);
   }
   draw_tenants();

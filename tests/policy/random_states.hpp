@@ -133,6 +133,7 @@ class Cluster {
   /// By weight of all weights, level by level, rounded up.
   [[nodiscard]] Amount plain_share(const QuotaPlace& place, std::size_t resource) const;
   [[nodiscard]] bool may_hold_more(TenantId tenant, const ResourceVector& demand) const;
+  [[nodiscard]] bool may_exceed_quota(TenantId tenant) const;
   [[nodiscard]] bool is_below_min(TenantId tenant, const ResourceVector& demand) const;
   [[nodiscard]] ResourceVector mins_in(GroupId group) const;
   [[nodiscard]] ResourceVector min_of(GroupId group) const;

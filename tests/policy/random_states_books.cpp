@@ -85,6 +85,12 @@ bool Cluster::may_hold_more(TenantId tenant, const ResourceVector& demand) const
   return true;
 }
 
+bool Cluster::may_exceed_quota(TenantId tenant) const {
+  return tenants_.at(tenant).may_borrow && std::ranges::all_of(groups_, [&](const auto& group) {
+           return group.second.rights.may_borrow || !is_in(tenant, group.first);
+         });
+}
+
 /// Of all that it has a min of, among what is asked for.
 bool Cluster::is_below_min(TenantId tenant, const ResourceVector& demand) const {
   const ResourceVector& min = tenants_.at(tenant).min;
@@ -414,7 +420,7 @@ void Cluster::check_nobody_could_start() {
     if (!is_within_max(job.tenant, job.demand) || is_promised_to_others(job.tenant)) continue;
     const bool is_due = waits_for_one && is_guaranteed(id, job);
     // What it may hold at most follows from the tree, and what it is owed: not told here.
-    if (!is_due && !may_grow && !by_share_ && !tenants_.at(job.tenant).may_borrow) {
+    if (!is_due && !may_grow && !by_share_ && !may_exceed_quota(job.tenant)) {
       if (!may_hold_more(job.tenant, job.demand)) ++seen_.at_plain_share;
       continue;
     }

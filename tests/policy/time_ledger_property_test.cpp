@@ -76,6 +76,10 @@ struct RandomCluster {
       terms.place = {.group = GroupId{static_cast<std::uint32_t>(draw(0, group - 1))},
                      .weight = static_cast<Weight>(draw(1, 9))};
       if (draw(1, 3) == 1) terms.max[kCpu] = static_cast<Amount>(draw(4, 12)) * 1000;
+      terms.rights.may_lend = draw(1, 4) != 1;
+      terms.rights.may_borrow = draw(1, 4) != 1;
+      if (draw(1, 4) == 1) terms.rights.caps.lend.part_ms = static_cast<LedgerMs>(draw(1, 30'000));
+      if (draw(1, 4) == 1) terms.rights.caps.borrow.unit_ms = static_cast<Units>(draw(1, 500'000));
       cluster.group(group, terms);
     }
     for (std::uint64_t i = draw(2, 5); i > 0; --i) add_tenant();

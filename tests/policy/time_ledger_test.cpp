@@ -78,6 +78,77 @@ TEST_CASE("a debtor that may not lend pays back, to one that may not borrow, too
   CHECK(std::abs(cluster.net(kA)) <= 4000);
 }
 
+/// a and b are a group, c is beside it: half of 16 slots each.
+TimedCluster group_beside_one(const LoanRights& rights) {
+  TimedCluster cluster(slot_settings());
+  cluster.group(1, {.place = {.group = {}, .weight = 1}, .rights = rights});
+  for (const std::uint32_t tenant : {kA, kB, kC}) {
+    TenantTerms terms = terms_of(tenant == kC ? 2 : 1, 500'000);
+    terms.place = {.group = GroupId{tenant == kC ? 0U : 1U}, .weight = 1};
+    cluster.tenant(tenant, terms);
+  }
+  cluster.node(1, slots(16));
+  return cluster;
+}
+
+TEST_CASE("a group that may not lend is owed nothing by others, its tenants by each other") {
+  TimedCluster cluster = group_beside_one({.may_lend = false});
+  cluster.submit(kC, 100'000, task_of(1000));
+  cluster.run_until(100'000);
+  CHECK(cluster.held(kC) == 16);
+  CHECK(cluster.net(kC) == 0);
+  cluster.clear(kC);
+  cluster.run_until(102'000);
+  cluster.submit(kA, 100'000, task_of(1000));
+  cluster.run_until(202'000);
+  CHECK(cluster.net(kA) == -1'200'000);
+  CHECK(cluster.net(kB) == 400'000);
+  CHECK(cluster.net(kC) == 800'000);
+  // What it owes it pays back.
+  cluster.submit(kC, 100'000, task_of(1000));
+  cluster.submit(kB, 100'000, task_of(1000));
+  cluster.run_until(1'200'000);
+  CHECK(cluster.held(kC) == 8);
+  CHECK(std::abs(cluster.net(kC)) <= 8000);
+}
+
+TEST_CASE("a group that may not borrow keeps to its part and owes nothing, however long it waits") {
+  TimedCluster cluster = group_beside_one({.may_borrow = false});
+  auto task = task_of(1000);
+  task.patience_ms = 60'000;
+  cluster.submit(kA, 100'000, task);
+  cluster.run_until(1'000'000);
+  CHECK(cluster.held(kA) == 8);
+  CHECK(cluster.net(kC) == 0);
+  CHECK(cluster.net(kB) == Approx(4'000'000).epsilon(0.01));
+  // What c borrows of it comes back beyond its part.
+  cluster.clear(kA);
+  cluster.submit(kC, 100'000, task_of(1000));
+  cluster.run_until(1'101'000);
+  CHECK(cluster.held(kC) == 16);
+  cluster.submit(kA, 100'000, task_of(1000));
+  cluster.submit(kB, 100'000, task_of(1000));
+  cluster.run_until(1'110'000);
+  CHECK(cluster.held(kA) + cluster.held(kB) == 12);
+  cluster.run_until(1'500'000);
+  CHECK(cluster.held(kA) + cluster.held(kB) == 8);
+  CHECK(std::abs(cluster.net(kC)) <= 8000);
+}
+
+TEST_CASE("caps of a group bound what its tenants are owed, or owe, together") {
+  const LoanCaps caps{.lend = {.unit_ms = 100'000}, .borrow = {.part_ms = 20'000}};
+  TimedCluster cluster = group_beside_one({.caps = caps});
+  cluster.submit(kC, 100'000, task_of(1000));
+  cluster.run_until(100'000);
+  CHECK(cluster.net(kC) == Approx(-100'000).margin(8000));
+  cluster.clear(kC);
+  cluster.submit(kA, 100'000, task_of(1000));
+  cluster.run_until(300'000);
+  // Eight slots for twenty seconds; what one of them owes the other is theirs.
+  CHECK(cluster.net(kC) == Approx(160'000).margin(8000));
+  CHECK(cluster.net(kB) > 500'000);
+}
+
 TEST_CASE("after an idle minute all are even within five, then hold their parts exactly") {
   std::mt19937_64 random(1);
   TimedCluster cluster(slot_settings());
