@@ -17,13 +17,14 @@ constexpr JournalFormat kMeasuredTasks = 3;
 constexpr JournalFormat kSharesOfGpus = 3;
 /// Who knows none would take its jobs, and leave it there.
 constexpr JournalFormat kLeavingTenants = 4;
-/// Who knows none would lend beyond them.
-constexpr JournalFormat kCapsOfTenants = 4;
 /// Who refuses such jobs looked at room alone where it plans for them.
 constexpr JournalFormat kPlannedShares = 4;
 
 /// Who knows none would drain the node at once.
 constexpr JournalFormat kPlannedDrains = 5;
+/// What a tenant may not lend or borrow, and its caps. Earlier versions know them of those that run
+/// jobs, and would lend beyond those of others; a record does not tell one from the other.
+constexpr JournalFormat kRightsOfTenants = 6;
 
 /// Since when each kind is known, in the order of JournalBody; fields are format_of()'s.
 // clang-format off
@@ -34,9 +35,7 @@ constexpr std::array<JournalFormat, std::variant_size_v<JournalBody>> kKnownSinc
 static_assert(std::ranges::all_of(kKnownSince, [](auto format) { return format > 0; }),
               "every kind of record says since when it is known");
 
-bool has_caps(const TenantRecord& tenant) {
-  return !tenant.spec.lend_cap.empty() || !tenant.spec.borrow_cap.empty();
-}
+bool bounds_loans(const TenantRecord& tenant) { return tenant.spec.bounds_loans(); }
 
 bool shares(const NodeSpec& spec) { return spec.capacity.contains(std::string(kSharedGpus)); }
 
@@ -60,8 +59,8 @@ JournalFormat format_of(const JournalBody& body) {
   if (const auto* changed = std::get_if<NodeChanged>(&body); changed && shares(changed->node.spec))
     fields = kSharesOfGpus;
   if (const auto* tenants = std::get_if<TenantsChanged>(&body);
-      tenants && std::ranges::any_of(tenants->tenants, has_caps))
-    fields = kCapsOfTenants;
+      tenants && std::ranges::any_of(tenants->tenants, bounds_loans))
+    fields = kRightsOfTenants;
   if (const auto* started = std::get_if<CoordinatorStarted>(&body);
       started && (started->lease.ordinary_ms != 0 || started->lease.ordinary_older_until))
     fields = kOwnLeases;

@@ -39,6 +39,10 @@ struct TenantSpec {
   /// part or a balance, where the ledger counts time. Empty: no cap of its own.
   std::string lend_cap = {};
   std::string borrow_cap = {};
+  /// What it lends or borrows, or all that are in it together.
+  [[nodiscard]] bool bounds_loans() const {
+    return !may_lend || !may_borrow || !lend_cap.empty() || !borrow_cap.empty();
+  }
   friend bool operator==(const TenantSpec&, const TenantSpec&) = default;
 };
 

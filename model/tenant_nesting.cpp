@@ -106,7 +106,11 @@ Expected<TenantTree> TenantNesting::tree(const ResourceCatalog& catalog) const {
   for (const TenantId id : groups_) {
     const auto terms = terms_of(spec(id), catalog);
     if (!terms) return terms.error();
-    GroupTerms group{.place = place_of(id), .max = terms->max};
+    GroupTerms group{
+        .place = place_of(id),
+        .max = terms->max,
+        .rights = {
+            .may_lend = terms->may_lend, .may_borrow = terms->may_borrow, .caps = terms->caps}};
     for (const auto& [name, min] : spec(id).min) group.min[*catalog.index_of(name)] = min;
     tree.groups.push_back({GroupId{id.value}, group});
   }
@@ -183,12 +187,8 @@ std::optional<Setting> setting_of_jobs(const TenantSpec& spec) {
   if (spec.queue != plain.queue) return Setting{"queue", std::string{to_string(spec.queue)}};
   if (spec.repay_millionths != plain.repay_millionths)
     return Setting{"repay", millionths_text(spec.repay_millionths)};
-  if (!spec.may_lend) return Setting{"may_lend", "false"};
   if (spec.placement != plain.placement)
     return Setting{"placement", std::string{to_string(spec.placement)}};
-  if (!spec.may_borrow) return Setting{"may_borrow", "false"};
-  if (!spec.lend_cap.empty()) return Setting{"lend_cap", spec.lend_cap};
-  if (!spec.borrow_cap.empty()) return Setting{"borrow_cap", spec.borrow_cap};
   if (!spec.run_as.empty()) return Setting{"run_as", to_text(spec.run_as)};
   return std::nullopt;
 }

@@ -151,6 +151,20 @@ PlannedChange plan(const CoordinatorState& state, const std::vector<TenantSpec>&
   return planned;
 }
 
+/// With whom it bounds loans now who can read the record depends on (model/journal_format.hpp),
+/// also where its own terms stay.
+void note_bounds(const CoordinatorState& state, const std::vector<Accounts::Division>& divided,
+                 TenantsChanged& body) {
+  for (const auto& [tenant, heirs] : divided) {
+    const TenantSpec& spec = state.tenants.at(tenant).spec;
+    const auto is_it = [id = tenant](const TenantRecord& record) { return record.id == id; };
+    if (!spec.bounds_loans() || std::ranges::any_of(body.tenants, is_it)) continue;
+    TenantRecord& record = body.tenants.emplace_back();
+    record.id = tenant;
+    record.spec = spec;
+  }
+}
+
 /// Those that are divided by it are retired, and owe nothing.
 void apply_planned(CoordinatorSelf self, PlannedChange planned, TenantNesting after,
                    const std::vector<Accounts::Division>& divided,
@@ -188,6 +202,7 @@ void apply_now(CoordinatorSelf self, const ApplyTenants& request,
   auto after = nesting_after(self->state, planned.body.tenants);
   if (auto wrong = check_tree(after, request.specs)) return end_turn(self, promise, wrong);
   const auto divided = divided_by(self->state, after);
+  note_bounds(self->state, divided, planned.body);
   std::vector<TenantId> retired;
   for (const auto& division : divided) retired.push_back(division.tenant);
   retire_all(self, retired, [=, dry_run = request.dry_run](const caf::error& busy) {

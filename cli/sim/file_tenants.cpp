@@ -58,13 +58,16 @@ class SimTenantTree {
   ResourceVector add_group(const DeclaredTenant& tenant, const TenantTerms& terms, GroupId parent,
                            std::optional<QueuePolicy> queue) {
     const FieldMap fields = tenant.field.object();
-    for (const char* key : {"may_lend", "may_borrow", "lend_cap", "borrow_cap", "quota"})
-      if (const auto field = fields.find(key))
-        field->fail("is for tenants that run jobs: this one has tenants, which run its jobs");
+    if (const auto field = fields.find("quota"))
+      field->fail("is for tenants that run jobs: this one has tenants, which run its jobs");
     auto& groups = draft_.scenario.cluster.groups;
     const std::size_t place = groups.size();
     draft_.groups.insert(tenant.spec.name);
-    groups.push_back({.place = {.group = parent, .weight = tenant.spec.weight}, .max = terms.max});
+    groups.push_back(
+        {.place = {.group = parent, .weight = tenant.spec.weight},
+         .max = terms.max,
+         .rights = {
+             .may_lend = terms.may_lend, .may_borrow = terms.may_borrow, .caps = terms.caps}});
     const auto& own_queue = keys_.at(tenant.spec.name).queue;
     ResourceVector mins = add(tenant.tenants, GroupId{static_cast<std::uint32_t>(place + 1)},
                               own_queue ? own_queue : queue);

@@ -241,10 +241,10 @@ TEST_CASE("what would be no tree is refused by name, and nothing changes", "[act
   said = refusal(cluster, {greedy});
   CHECK(said.field == "arts.min.cpu");
   CHECK(said.message == "2 is below the min of its tenants together, which is 3");
-  TenantSpec generous = tenant_spec("science", 1);
-  generous.may_lend = false;
-  said = refusal(cluster, {generous});
-  CHECK(said.field == "tenants[0].may_lend");
+  TenantSpec queued = tenant_spec("science", 1);
+  queued.queue = QueuePolicy::fair;
+  said = refusal(cluster, {queued});
+  CHECK(said.field == "tenants[0].queue");
   CHECK_FALSE(by_name(cluster).contains("new"));
   const auto removal =
       cluster.ask<TenantDeparture>(RemoveTenant{cluster.operator_caller(), "science"});

@@ -123,20 +123,6 @@ TEST_CASE("what one with tenants may not say is told by name", "[unit][tenant_ne
     physics.repay_millionths = 250'000;
     CHECK(fault() == "physics, repay" + refused("0.25"));
   }
-  SECTION("lend") {
-    physics.may_lend = false;
-    CHECK(fault() == "physics, may_lend" + refused("false"));
-  }
-  SECTION("borrow") {
-    physics.may_borrow = false;
-    CHECK(fault() == "physics, may_borrow" + refused("false"));
-  }
-  SECTION("caps") {
-    physics.borrow_cap = "1h";
-    CHECK(fault() == "physics, borrow_cap" + refused("1h"));
-    physics.lend_cap = "5core-h";
-    CHECK(fault() == "physics, lend_cap" + refused("5core-h"));
-  }
   SECTION("placement") {
     physics.placement = Placement::spread;
     CHECK(fault() == "physics, placement" + refused("spread"));
@@ -144,6 +130,28 @@ TEST_CASE("what one with tenants may not say is told by name", "[unit][tenant_ne
   SECTION("run_as") {
     physics.run_as.user = "alice";
     CHECK(fault() == "physics, run_as" + refused("alice"));
+  }
+}
+
+TEST_CASE("rights and caps of one with tenants are those of its group", "[unit][tenant_nesting]") {
+  auto specs = specs_of(kDepartments);
+  TenantSpec& physics = specs.at(TenantId{3});
+  physics.may_lend = false;
+  physics.may_borrow = false;
+  physics.lend_cap = "1h";
+  physics.borrow_cap = "5core-h";
+  const TenantNesting nesting(specs);
+  CHECK(nesting.terms_faults().empty());
+  const auto tree = nesting.tree(ResourceCatalog{});
+  REQUIRE(tree);
+  for (const auto& [id, terms] : tree->groups) {
+    const bool is_physics = id.value == 3;
+    CHECK((terms.rights == LoanRights{}) == !is_physics);
+    if (!is_physics) continue;
+    CHECK_FALSE(terms.rights.may_lend);
+    CHECK_FALSE(terms.rights.may_borrow);
+    CHECK(terms.rights.caps.lend.part_ms == 3'600'000);
+    CHECK(terms.rights.caps.borrow.unit_ms == 5 * 3'600'000);
   }
 }
 

@@ -172,8 +172,7 @@ TEST_CASE("what a parent cannot have is refused with its path", "[golden][sim-fi
         with_tree("  - name: lab\n" + keys +
                   "    tenants: [{name: x, min: {cpu: 2}}, {name: y, min: {cpu: 1}}]\n"));
   };
-  for (const std::string key :
-       {"may_lend: false", "may_borrow: true", "lend_cap: 1h", "borrow_cap: 1h", "quota: 3"})
+  for (const std::string key : {"quota: 3"})
     CHECK_THAT(lab("    " + key + "\n"),
                Catch::StartsWith("tenants[0]." + key.substr(0, key.find(':')) + ": ") &&
                    Catch::Contains("is for tenants that run jobs") && Catch::Contains("line 6"));

@@ -110,7 +110,7 @@ TEST_CASE("a ledger of a newer version is refused, and not touched", "[unit][led
   CHECK(error.code == ErrorCode::not_supported);
   CHECK(error.message ==
         "the ledger in /ledger has format 7, by Fairwater 3.4, and this program, Fairwater 1.2, "
-        "knows formats up to 5: install Fairwater 3.4 or a later one, or begin with a backup from "
+        "knows formats up to 6: install Fairwater 3.4 or a later one, or begin with a backup from "
         "before the upgrade. Nothing was changed");
   CHECK_THAT(refused("fairwater ledger 6\n").message,
              Contains("by a newer version") && Contains("install the version that wrote it"));
@@ -215,16 +215,21 @@ TEST_CASE("nothing is written that a replica does not know", "[unit][ledger][for
   CHECK(journal.committed.needs.format == format_of(started));
 }
 
-TEST_CASE("what a tenant's leaving and caps need is known since format 4",
+TEST_CASE("what a tenant's leaving and bounds of loans need is known since formats 4 and 6",
           "[unit][ledger][format]") {
   CHECK(format_of(TenantLeaves{}) == 4);
   TenantsChanged changed{{tenant(1, "a", 5), tenant(2, "b", 3)}, 0};
   CHECK(format_of(changed) == kFirstFormat);
-  changed.tenants[1].spec.borrow_cap = "24h";
-  CHECK(format_of(changed) == 4);
-  changed.tenants[1].spec.borrow_cap = {};
-  changed.tenants[0].spec.lend_cap = "24h";
-  CHECK(format_of(changed) == 4);
+  const auto with = [&](const auto& set) {
+    TenantsChanged bounded = changed;
+    set(bounded.tenants[1].spec);
+    return format_of(bounded);
+  };
+  CHECK(kNewestFormat == 6);
+  CHECK(with([](TenantSpec& spec) { spec.borrow_cap = "24h"; }) == 6);
+  CHECK(with([](TenantSpec& spec) { spec.lend_cap = "24h"; }) == 6);
+  CHECK(with([](TenantSpec& spec) { spec.may_lend = false; }) == 6);
+  CHECK(with([](TenantSpec& spec) { spec.may_borrow = false; }) == 6);
   const auto env = memory_disk();
   const auto options = options_for("/ledger", env.get());
   {
@@ -242,13 +247,12 @@ TEST_CASE("what a tenant's leaving and caps need is known since format 4",
 TEST_CASE("a planned drain waits until all replicas know of plans", "[unit][ledger][format]") {
   const auto env = memory_disk();
   SharedJournal journal;
-  journal.known = kNewestFormat - 1;
+  journal.known = 4;
   LedgerOptions options = options_for("/ledger", env.get());
   options.store = &journal;
   auto ledger = must(Ledger::open(options));
   must(ledger->append(founding()));
   const NodeDrained plan{.node = NodeId{1}, .reason = "new disk", .begins = WallTime{7}};
-  CHECK(kNewestFormat == 5);
   CHECK(format_of(plan) == 5);
   CHECK(code_of(ledger->admit({plan})) == ErrorCode::unavailable);
   journal.known = kNewestFormat;

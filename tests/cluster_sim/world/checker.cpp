@@ -308,31 +308,6 @@ void Checker::apply(const NodeDrained& body) {
   node.drain_seen_at_us = stage_.time.now_us();
 }
 
-void Checker::apply(const TimeSettled& body) {
-  Units sum = 0;
-  Units decayed = 0;
-  for (const auto& line : body.settlement.lines) {
-    sum += line.position;
-    decayed += line.decayed;
-    const Units before = net_[line.tenant];
-    net_[line.tenant] += line.position - line.decayed;
-    if (nets_ != NetsState::moved_otherwise) check_caps(line, before);
-  }
-  if (sum != 0) stage_.broken("a settlement of time lends {} more than it borrows", sum);
-  if (decayed != 0) stage_.broken("of claims decay {} more than of debts", decayed);
-  nets_ = std::max(nets_, NetsState::moved_by_deals);
-}
-
-/// Of caps that are so much; how much is so long of a part, records do not say.
-void Checker::check_caps(const TimeLine& line, Units before) {
-  const Units after = net_[line.tenant];
-  const LoanCaps caps = terms_of(specs_[line.tenant], catalog_)->caps;
-  if (const Units cap = caps.borrow.unit_ms; cap > 0 && after < std::min(before, -cap))
-    stage_.broken("tenant {} owes {}, and may owe {}", line.tenant.value, -after, cap);
-  if (const Units cap = caps.lend.unit_ms; cap > 0 && after > std::max(before, cap))
-    stage_.broken("tenant {} is owed {}, and may be owed {}", line.tenant.value, after, cap);
-}
-
 void Checker::apply(const Cycle& body) {
   for (const auto& deal : body.deals) {
     for (const auto& one : deal.grants) grant(deal, one);
@@ -345,11 +320,6 @@ void Checker::apply(const Cycle& body) {
     for (const auto& one : deal.grants)
       if (const auto job = jobs_.find(one.task.job); job != jobs_.end() && job->second.is_gang)
         check_gang(one.task);
-}
-
-void Checker::check_loan(const Loan& loan) {
-  if (specs_[loan.borrower].leaving)
-    stage_.broken("tenant {} leaves, and borrows {} units", loan.borrower.value, loan.units);
 }
 
 void Checker::check_drained(const Reclaim& reclaim) {

@@ -18,7 +18,9 @@
 //   tenants    the tasks of a tenant, and of all that are in one, stay below its max
 //   leavers    where units are counted they borrow none; they have no tenants, and go when
 //              they have no job any more and owe nothing
-//   balances   IOUs come to what is lent, repaid and forgiven, within the caps of tenants
+//   balances   IOUs come to what is lent, repaid and forgiven, within what tenants, and all that
+//   are
+//              in one together, may lend and borrow, and their caps
 //   orders     a launch that leaves the coordinator is durably granted to that node
 //   answers    what a client or an agent is told is durable; of a submission's request id, one job
 //   starts     an attempt is started once; no other attempt of the task is alive
@@ -160,7 +162,13 @@ class Checker {
   /// Of what a task asks for that was just granted.
   void check_max(const Grant& grant);
   void check_loan(const Loan& loan);
-  void check_caps(const TimeLine& line, Units before);
+  struct NetChange {
+    Units before = 0;
+    Units after = 0;
+  };
+  /// By what is lent and borrowed alone; it may be off by `doubt`.
+  void check_loans(TenantId tenant, const NetChange& net, Units doubt);
+  void check_loans_of_groups(const TimeSettlement& settlement);
   void check_nets(const Ledger& ledger);
   void move_net(TenantId giver, TenantId taker, Units units);
   void end(NodeId node, const TaskKey& task, const char* how);

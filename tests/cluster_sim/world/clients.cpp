@@ -279,6 +279,8 @@ TenantSpec Clients::some_group(std::uint64_t number) {
   spec.name = group_name(number);
   spec.weight = chance.between(1, 9);
   if (chance.percent(30)) spec.max = {{"cpu", 6'000}};
+  spec.may_lend = !chance.percent(15);
+  spec.may_borrow = !chance.percent(15);
   if (number > 0 && chance.percent(50)) spec.parent = group_name(chance.below(number));
   return spec;
 }
@@ -343,7 +345,7 @@ void Clients::apply_tenants() {
   TenantSpec spec = is_group ? some_group(chance.below(groups_)) : some_tenant();
   // These are mostly refused: in itself, in a circle, in one that runs jobs.
   if (chance.percent(10)) spec.parent = some_tenant_name();
-  if (!is_group && chance.percent(40)) draw_caps(spec);
+  if (chance.percent(40)) draw_caps(spec);
   call<TenantsApplied>(ApplyTenants{kOperator, {spec}, chance.percent(10)});
 }
 
