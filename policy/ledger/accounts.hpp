@@ -122,6 +122,9 @@ class Accounts {
   /// The same of tenants together; who is in none of them may have left.
   void set_groups(LoanGroups groups) { groups_ = std::move(groups); }
   [[nodiscard]] const LoanGroups& groups() const { return groups_; }
+  /// Whether what it settles next depends on how often it is called: rights bound who pays back, or
+  /// all in a group. O(tenants).
+  [[nodiscard]] bool has_bounded_loans() const;
   /// The same where it was settled elsewhere.
   [[nodiscard]] Refusal apply(const TimeSettlement& settlement);
 

@@ -77,6 +77,11 @@ LoanRoom Accounts::loan_room(const DebtTerms& debts, TenantId tenant) {
           .borrow = within(std::min(cap_of(debts, part), cap_of(caps.borrow, part)) + net)};
 }
 
+bool Accounts::has_bounded_loans() const {
+  return groups_.size() > 0 ||
+         time_.is_bounded([&](TenantId tenant) { return book_.net(tenant.value); });
+}
+
 Units Accounts::net_beyond(TenantId tenant, LoanGroups::Number group) const {
   Units net = 0;
   for (const IouBook::Iou& iou : book_.claims_of(tenant.value))

@@ -316,6 +316,13 @@ std::optional<TimeSettlement> TimeAccounts::settle(const NetOf& net, const LoanG
   return settlement;
 }
 
+bool TimeAccounts::is_bounded(const NetOf& net) const {
+  return std::any_of(entered_.begin(), entered_.end(), [&](const Entered& entered) {
+    return (!entered.may_lend && net(entered.account.tenant) < 0) ||
+           (!entered.may_borrow && net(entered.account.tenant) > 0);
+  });
+}
+
 std::optional<std::string> TimeAccounts::apply(const TimeSettlement& settlement) {
   if (settlement.from_ms < settled_ms_ || settlement.until_ms < settlement.from_ms)
     return "a settlement from " + std::to_string(settlement.from_ms) + " to " +

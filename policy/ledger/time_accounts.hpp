@@ -121,6 +121,10 @@ class TimeAccounts {
   /// cannot be: a sentence; the accounts are half changed then.
   [[nodiscard]] std::optional<std::string> apply(const TimeSettlement& settlement);
 
+  /// Whether somebody who may not lend owes something, or one who may not borrow is owed something:
+  /// settlements of short stretches do not add up to one of all of them then.
+  [[nodiscard]] bool is_bounded(const NetOf& net) const;
+
   // -- restoring
   /// After all tenants have joined, before anything is held.
   void restore(const TimeSnapshot& snapshot);

@@ -130,7 +130,8 @@ void SequenceScheduler::pass_to(TimeMs now) {
   pass_without_turns_to(now);
 }
 
-// While nothing happens, the settlement of the last second does for all before it.
+// While nothing happens, the settlement of the last second does for all before it, unless rights
+// bound who pays back.
 void SequenceScheduler::pass_without_turns_to(TimeMs now) {
   if (counts_time_)
     pass_time_to(now);
@@ -140,14 +141,18 @@ void SequenceScheduler::pass_without_turns_to(TimeMs now) {
 }
 
 void SequenceScheduler::pass_time_to(TimeMs now) {
-  const TimeAccounts& time = cycle_.allocator().accounts().time();
+  const fairwater::Accounts& accounts = cycle_.allocator().accounts();
+  const TimeAccounts& time = accounts.time();
   const LedgerMs then = time.now_ms(), until = began_ms_ + now;
   const LedgerMs first = then / kSecond_ms * kSecond_ms + kSecond_ms,
                  last = until / kSecond_ms * kSecond_ms;
-  for (const LedgerMs second : {first, last}) {
-    if (second < then || second > until || second <= time.settled_ms()) continue;
-    cycle_.allocator().pass_to(second);
-    settle();
+  for (LedgerMs second = first; second <= last;) {
+    if (second > time.settled_ms()) {
+      cycle_.allocator().pass_to(second);
+      settle();
+    }
+    if (second == last) break;
+    second = accounts.has_bounded_loans() ? second + kSecond_ms : last;
   }
   cycle_.allocator().pass_to(until);
 }

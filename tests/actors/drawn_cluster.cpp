@@ -231,6 +231,14 @@ std::map<TenantId, Units> ActorRun::nets() {
   return nets;
 }
 
+bool ActorRun::has_bounded_loans() {
+  const std::vector<TenantInfo> tenants = cluster_.tenants();
+  return std::ranges::any_of(tenants, [](const TenantInfo& tenant) {
+    return (!tenant.record.spec.may_lend && tenant.net < 0) ||
+           (!tenant.record.spec.may_borrow && tenant.net > 0);
+  });
+}
+
 void ActorRun::submit(const JobSpec& job) {
   let_time_pass();
   const auto accepted = cluster_.ask<JobAccepted>(SubmitJob{cluster_.operator_caller(), job});
@@ -272,14 +280,15 @@ void ActorRun::pass(std::int64_t ms) {
 }
 
 /// The ledger is settled in the first second and in the last one, as in the simulator, which leaves
-/// out those in which nothing happens. With all of them nets would be the same, but not to the last
-/// unit who owes whom: what is owed would be rounded and netted more often.
+/// out those in which nothing happens, unless somebody pays back without the right to lend. With
+/// all of them nets would be the same, but not to the last unit who owes whom: what is owed would
+/// be rounded and netted more often.
 void ActorRun::pass_between_drains(std::int64_t ms) {
   const std::int64_t began = *now_ms_, until = began + ms;
   while (*now_ms_ < until) {
     const std::int64_t next = *now_ms_ / kSecond_ms * kSecond_ms + kSecond_ms;
     const std::int64_t last = until / kSecond_ms * kSecond_ms;
-    const bool skips = !in_seconds_ && *now_ms_ != began && last > next;
+    const bool skips = !in_seconds_ && *now_ms_ != began && last > next && !has_bounded_loans();
     const std::int64_t then = std::min(until, skips ? last : next);
     const std::int64_t step = then - std::exchange(*now_ms_, then);
     cluster_.advance(step);

@@ -86,6 +86,7 @@ class ActorRun {
   void let_time_pass();
   void pass(std::int64_t ms);
   void pass_between_drains(std::int64_t ms);
+  [[nodiscard]] bool has_bounded_loans();
   /// In the simulator an elastic job ends as a whole, with its work. To whoever deals it is the
   /// same when one is cancelled: nothing of it starts any more, and what runs ends.
   void finish_elastic();
