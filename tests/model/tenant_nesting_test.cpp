@@ -151,7 +151,7 @@ TEST_CASE("rights and caps of one with tenants are those of its group", "[unit][
     CHECK_FALSE(terms.rights.may_lend);
     CHECK_FALSE(terms.rights.may_borrow);
     CHECK(terms.rights.caps.lend.part_ms == 3'600'000);
-    CHECK(terms.rights.caps.borrow.unit_ms == 5 * 3'600'000);
+    CHECK(terms.rights.caps.borrow.unit_ms == 5 * 3'600'000 * 10);  // units of a tenth of a core
   }
 }
 

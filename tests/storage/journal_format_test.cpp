@@ -106,13 +106,13 @@ TEST_CASE("a ledger of a newer version is refused, and not touched", "[unit][led
     CHECK(files_of(env.get()) == before);
     return error;
   };
-  const ErrorDetails error = refused("fairwater ledger 7\nby 3.4\nand more\n");
+  const ErrorDetails error = refused("fairwater ledger 8\nby 3.4\nand more\n");
   CHECK(error.code == ErrorCode::not_supported);
   CHECK(error.message ==
-        "the ledger in /ledger has format 7, by Fairwater 3.4, and this program, Fairwater 1.2, "
+        "the ledger in /ledger has format 8, by Fairwater 3.4, and this program, Fairwater 1.2, "
         "knows formats up to 6: install Fairwater 3.4 or a later one, or begin with a backup from "
         "before the upgrade. Nothing was changed");
-  CHECK_THAT(refused("fairwater ledger 6\n").message,
+  CHECK_THAT(refused("fairwater ledger 7\n").message,
              Contains("by a newer version") && Contains("install the version that wrote it"));
   CHECK(code_of(Ledger::verify_directory("/ledger", env.get()).error()) ==
         ErrorCode::not_supported);
