@@ -5,6 +5,7 @@
 #include <set>
 
 #include "allocator_cluster.hpp"
+#include "policy/quota/water_fill.hpp"
 #include "tests/policy/property.hpp"
 
 namespace fairwater::test {

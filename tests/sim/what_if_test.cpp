@@ -12,6 +12,7 @@
 #include "policy/core/splitmix64.hpp"
 #include "sim/engine/engine.hpp"
 #include "sim/schedulers/sequence.hpp"
+#include "tests/sim/support.hpp"
 
 namespace fairwater::sim {
 namespace {
