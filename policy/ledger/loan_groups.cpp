@@ -44,6 +44,7 @@ void match_some(const std::vector<Position*>& positions, std::vector<Loan>& loan
 }  // namespace
 
 std::vector<Loan> match_loans(std::vector<Position> positions, const LoanGroups& groups) {
+  if (groups.size() == 0) return match_loans(positions);
   std::vector<Loan> loans;
   for (LoanGroups::Number group = groups.size(); group-- > 0;) {
     std::vector<Position*> members;
