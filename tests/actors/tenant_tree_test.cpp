@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "model/journal_format.hpp"
 #include "tests/actors/cluster_fixture.hpp"
 
 namespace fairwater {
@@ -251,6 +252,25 @@ TEST_CASE("what would be no tree is refused by name, and nothing changes", "[act
   REQUIRE_FALSE(removal.engaged());
   CHECK(details(removal.error()).message ==
         "tenant science has tenants, remove or move them first: optics, lasers");
+}
+
+TEST_CASE("the record that gives tenants to one that may not lend says so", "[actor][tree]") {
+  ClusterFixture cluster;
+  TenantSpec closed = tenant_spec("closed", 1);
+  closed.may_lend = false;
+  cluster.apply({closed, tenant_spec("open", 1)});
+  const auto format_of_last = [&] {
+    JournalFormat format = 0;
+    for (const JournalRecord& record : cluster.journal())
+      if (std::holds_alternative<TenantsChanged>(record.body)) format = format_of(record.body);
+    return format;
+  };
+  cluster.apply({spec_in("open", "inner")});
+  CHECK(format_of_last() == kFirstFormat);
+  // Its own terms stay, but they are those of a group now.
+  cluster.apply({spec_in("closed", "within")});
+  CHECK(format_of_last() == kNewestFormat);
+  CHECK(cluster.verify().ok);
 }
 
 TEST_CASE("a tenant with unfinished jobs is not divided, one without is", "[actor][tree]") {
