@@ -18,9 +18,9 @@
 //   tenants    the tasks of a tenant, and of all that are in one, stay below its max
 //   leavers    where units are counted they borrow none; they have no tenants, and go when
 //              they have no job any more and owe nothing
-//   balances   IOUs come to what is lent, repaid and forgiven, within what tenants, and all that
-//   are
-//              in one together, may lend and borrow, and their caps
+//   balances   IOUs come to what is lent, repaid and forgiven, within the rights and caps of
+//   tenants
+//              and of all that are in one together
 //   orders     a launch that leaves the coordinator is durably granted to that node
 //   answers    what a client or an agent is told is durable; of a submission's request id, one job
 //   starts     an attempt is started once; no other attempt of the task is alive
