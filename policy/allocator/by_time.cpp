@@ -20,12 +20,19 @@ using Standing = AllocatorQuotas::Standing;
 constexpr std::int64_t kLeastMemoryMs = 1000;
 /// How many tenants it gives a place when nothing fits any more, where it is to be quick.
 constexpr std::size_t kMostLooks = 16;
+
+TurnClass turn_class_of(Standing standing) {
+  if (standing == Standing::at_quota) return TurnClass::beyond_quota;
+  return standing == Standing::owing ? TurnClass::is_owing : TurnClass::has_claim;
+}
+
 GrantStep step_of(Standing standing) {
   switch (standing) {
     case Standing::within:
       return GrantStep::allowance;
     case Standing::straddling:
       return GrantStep::remainder;
+    case Standing::owing:
     case Standing::at_quota:
       break;
   }
@@ -113,13 +120,14 @@ LedgerMs PlaceByTime::deferred_until_ms(const TenantState& tenant, const WindowR
 bool PlaceByTime::is_deferred(TenantState& tenant, const WindowRange& entry) {
   // Who may not borrow never holds more, however long it waits.
   const auto may_be = [&] {
-    return !tenant.may_exceed_quota() || deferred_until_ms(tenant, entry) > deal_.state.now_ms();
+    return (!tenant.may_exceed_quota() && deal_.tasks.standing(tenant, entry) != Standing::owing) ||
+           deferred_until_ms(tenant, entry) > deal_.state.now_ms();
   };
   return is_at_mark(tenant, entry) && may_be();
 }
 
 bool PlaceByTime::is_at_mark(TenantState& tenant, const WindowRange& entry) {
-  return deal_.tasks.standing(tenant, entry) == Standing::at_quota ||
+  return deal_.tasks.standing(tenant, entry) >= Standing::owing ||
          (kept_before_ && gives_way(deal_.state, tenant, entry, *kept_before_));
 }
 
@@ -197,7 +205,7 @@ void PlaceByTime::look_at_turn(Candidate& candidate) {
   const WindowRange& entry = candidate.tenant->window[candidate.cursor];
   candidate.standing = deal_.tasks.standing(*candidate.tenant, entry);
   candidate.turn = turn_of(turn_terms(deal_.state, *candidate.tenant, entry),
-                           candidate.standing != Standing::at_quota, memory_ms_);
+                           turn_class_of(candidate.standing), memory_ms_);
   candidate.is_looked_at = true;
 }
 
@@ -272,7 +280,7 @@ void PlaceByTime::find_candidates() {
 /// By their bounds nobody in the stream is before the candidate.
 bool PlaceByTime::is_before(const Candidate& candidate, const Stream& stream) {
   const Contender& next = *stream.next;
-  const Units first = next.has_no_claim ? 1 : 0;
+  const auto first = static_cast<Units>(next.at_best);
   if (candidate.turn.first != first) return candidate.turn.first < first;
   return is_surely_before(candidate.turn, next.least);
 }
@@ -322,7 +330,7 @@ void PlaceByTime::take(Contenders::Order::const_iterator taken,
                        Contenders::Order::const_iterator last_twin) {
   Candidate& candidate = candidates_.emplace_back();
   candidate.tenant = &deal_.state.at(taken->rank.slot);
-  candidate.turn = turn_of(taken->terms, !taken->has_no_claim, memory_ms_);
+  candidate.turn = turn_of(taken->terms, taken->at_best, memory_ms_);
   candidate.twin = std::next(taken);
   candidate.last_twin = last_twin;
   push(candidates_.size() - 1);
@@ -344,7 +352,7 @@ void PlaceByTime::place_in_turns() {
     if (standing == Standing::at_quota && !tenant.takes_what_is_left()) {
       ++candidate.cursor;
     } else if (!start(tenant, candidate.cursor, step_of(standing))) {
-      if (!is_closed_) (void)keep_room(tenant, entry, standing != Standing::at_quota);
+      if (!is_closed_) (void)keep_room(tenant, entry, standing < Standing::owing);
       ++candidate.cursor;
     }
     if (is_quick || !deal_.tasks.find_possible(tenant, candidate.cursor)) continue;

@@ -15,8 +15,9 @@
 // time, since a long queue is no reason to have more: the next when it has been deferred for as
 // long again since that started, and behind the longest late, which goes alone for as long as it
 // was deferred. What a tenant that may not borrow has at its mark waits however late it is. Then
-// tenants in turns. Those below their marks (policy/allocator/time_marks.hpp) come before the
-// others. Among them comes first who, with its next task, would have least of what belongs to it:
+// tenants in turns. Those below their marks (policy/allocator/time_marks.hpp) come first, then
+// those at their marks but below their quotas, then the others. Among them comes first who, with
+// its next task, would have least of what belongs to it:
 //   (held + cost + (cost * expected time - net) / memory) / part,
 // where memory is how long the next tasks of all these take on average, and in groups siblings have
 // the part of those that wait for nothing (policy/allocator/group_turns.hpp). So what it is owed

@@ -51,7 +51,7 @@ bool is_within_max_of_groups(const AllocatorState& state, const TenantState& ten
 
 bool operator<(const Contender& a, const Contender& b) {
   const auto key = [](const Contender& of) {
-    return std::tie(of.has_no_claim, of.least, of.terms.per, of.terms.held, of.terms.owed, of.rank);
+    return std::tie(of.at_best, of.least, of.terms.per, of.terms.held, of.terms.owed, of.rank);
   };
   return key(a) < key(b);
 }
@@ -300,7 +300,8 @@ bool Contenders::has_work(std::uint32_t slot) const {
 Contender Contenders::contender_of(const AllocatorState& state, const TenantState& tenant,
                                    const Band& band) {
   const WindowRange& next = tenant.window.front();
-  Contender contender{.has_no_claim = is_surely_without_claim(state, tenant, next, band.highest),
+  const bool has_no_claim = is_surely_without_claim(state, tenant, next, band.highest);
+  Contender contender{.at_best = has_no_claim ? TurnClass::beyond_quota : TurnClass::has_claim,
                       .least = 0,
                       .terms = turn_terms(state, tenant, next),
                       .rank = tenant.rank};

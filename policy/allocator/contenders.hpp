@@ -43,13 +43,13 @@ class AllocatorState;
 
 /// One of a class, in its order.
 struct Contender {
-  bool has_no_claim = false;  ///< surely at its quota; else it may be
-  double least = 0;           ///< its turn's value is this or more, for any memory within the band
+  TurnClass at_best = TurnClass::has_claim;  ///< it is of this one, or of one after it
+  double least = 0;  ///< its turn's value is this or more, for any memory within the band
   TurnTerms terms;
   RankKey rank;
   /// They come at once, and by rank.
   [[nodiscard]] bool is_like(const Contender& other) const {
-    return has_no_claim == other.has_no_claim && terms == other.terms;
+    return at_best == other.at_best && terms == other.terms;
   }
   friend bool operator<(const Contender& a, const Contender& b);
 };

@@ -24,6 +24,7 @@ Claim claim_of(TaskFinder& tasks, Claimant& claimant) {
       return Claim::within_quota;
     case TaskFinder::Standing::straddling:
       return Claim::straddles_quota;
+    case TaskFinder::Standing::owing:  // nobody, where units are counted
     case TaskFinder::Standing::at_quota:
       break;
   }

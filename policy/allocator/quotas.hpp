@@ -120,7 +120,10 @@ class AllocatorQuotas {
   enum class Standing : std::uint8_t {
     within,      ///< in every resource that the task asks for
     straddling,  ///< it is below it now, but in some resource the task goes beyond
-    at_quota,    ///< in some resource that the task asks for it holds it already
+    /// It is below it, but where the ledger counts time gives way to those whom it owes: it has
+    /// what they cannot use before anybody goes beyond a quota.
+    owing,
+    at_quota,  ///< in some resource that the task asks for it holds it already
   };
   /// Where the water of the top level stands, about: poured per weight, a number too large for any
   /// capacity when all get what they want, and not a number while even the bases are too much.

@@ -8,6 +8,20 @@
 #include "policy/core/check.hpp"
 
 namespace fairwater::inline policy::inline allocator {
+namespace {
+
+/// 0: of none is known how long it runs.
+std::int64_t shortest_expected_ms(const std::vector<WindowRange>& window) {
+  std::int64_t shortest_ms = 0;
+  for (const WindowRange& entry : window) {
+    const std::int64_t expected_ms = entry.range.count > 0 ? entry.range.expected_ms : 0;
+    if (expected_ms > 0 && (shortest_ms == 0 || expected_ms < shortest_ms))
+      shortest_ms = expected_ms;
+  }
+  return shortest_ms;
+}
+
+}  // namespace
 
 AllocatorState::AllocatorState(AllocatorSettings allocator_settings)
     : settings(allocator_settings),
@@ -318,7 +332,7 @@ void AllocatorState::begin_debts_round() {
 void AllocatorState::refresh_claims(TenantState& tenant) {
   if (!counts_time()) return;
   const bool claims = tenant.net > 0 && !tenant.window.empty();
-  const std::int64_t claims_for_ms = claims ? tenant.window.front().range.expected_ms : -1;
+  const std::int64_t claims_for_ms = claims ? shortest_expected_ms(tenant.window) : -1;
   if (std::exchange(tenant.claims_for_ms, claims_for_ms) != claims_for_ms) ++claims_round_;
 }
 

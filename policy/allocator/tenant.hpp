@@ -107,8 +107,7 @@ struct Holding {
 struct TimeReturns {
   std::uint64_t round = 0;  ///< of looking: older than the state's, it is out of date
   MicroUnits due = 0;       ///< what its debtors could give way
-  MicroUnits covered = 0;   ///< beyond its part, by its credit
-  MicroUnits back = 0;      ///< the less of the two
+  MicroUnits back = 0;      ///< and do, as far as its credit covers its shortest tasks
   MicroUnits away = 0;      ///< by which it gives way to its creditors
 };
 
@@ -171,8 +170,8 @@ struct alignas(64) TenantState {
   Units extras = 0;                 ///< what `grown` costs
   Units credit = 0;                 ///< in the accounts
   std::vector<KeptPlace> kept;      ///< where the ledger counts time, one for each job
-  /// Of its next task, while it waits and others owe it; else -1. What it may take back, and what
-  /// its debtors give way for, follow from it.
+  /// The shortest that any task in its window is expected to run, 0 where that is known of none,
+  /// while it waits and others owe it; else -1. What its debtors give way for follows from it.
   std::int64_t claims_for_ms = -1;
   UserShares users;                     ///< who hold something or are in the window
   std::set<std::string> named_devices;  ///< that its window asks for

@@ -30,10 +30,11 @@ Wide given_way(const TenantState& debtor, Units owed, const TimeReturns& to) {
   return to.back <= 0 ? 0 : quotient_up(due_to(debtor, owed) * to.back, to.due);
 }
 
-/// Up to so much beyond its part its credit covers.
-MicroUnits covered_by(const TenantState& creditor) {
-  if (creditor.claims_for_ms <= 0) return 0;
-  const Wide covered = quotient(Wide{creditor.net} * kMicroUnitsPerUnit, creditor.claims_for_ms);
+/// Up to so much beyond its part its credit covers, of tasks that are expected to run for so long;
+/// 0: nobody knows how long.
+MicroUnits covered_for(const TenantState& creditor, std::int64_t expected_ms) {
+  if (expected_ms <= 0) return 0;
+  const Wide covered = quotient(Wide{creditor.net} * kMicroUnitsPerUnit, expected_ms);
   return static_cast<MicroUnits>(std::min(covered, Wide{kUnlimited}));
 }
 
@@ -45,8 +46,8 @@ MicroUnits base_of(const AllocatorState& state, const TenantState& tenant) {
                   quotas.micro_units_of(quotas.exact_quota(tenant, resource), resource));
 }
 
-/// Of what is due to a creditor, what its credit covers. What is due stays while only claims
-/// change.
+/// Of what is due to a creditor, what its credit covers of its shortest tasks: its debtors give way
+/// for any of them. What is due stays while only claims change.
 void refresh_creditor(AllocatorState& state, TenantState& creditor) {
   DueFromDebtors& known = creditor.due_from_debtors;
   if (known.round != state.debts_round()) {
@@ -57,8 +58,7 @@ void refresh_creditor(AllocatorState& state, TenantState& creditor) {
   }
   TimeReturns& returns = creditor.returns;
   returns.due = known.due;
-  returns.covered = covered_by(creditor);
-  returns.back = std::min(returns.due, returns.covered);
+  returns.back = std::min(returns.due, covered_for(creditor, creditor.claims_for_ms));
 }
 
 const TimeReturns& refresh(AllocatorState& state, TenantState& tenant);
@@ -94,8 +94,9 @@ const TimeReturns& refresh(AllocatorState& state, TenantState& tenant) {
   return tenant.returns;
 }
 
-MarkMove move_of(AllocatorState& state, const TenantState& debtor, TenantState& creditor,
-                 Units owed) {
+/// What a creditor whose mark moves up by so much has of that from this debtor.
+MarkMove move_from(const AllocatorState& state, const TenantState& debtor, Units owed,
+                   MicroUnits due, MicroUnits back) {
   MarkMove move{.other = {},
                 .owed = owed,
                 .debtor_owes = -debtor.net,
@@ -103,18 +104,17 @@ MarkMove move_of(AllocatorState& state, const TenantState& debtor, TenantState& 
                 .repay_millionths = debtor.terms.repay_millionths,
                 .due = static_cast<MicroUnits>(due_from(debtor, owed)),
                 .moved = 0};
-  const TimeReturns& returns = refresh(state, creditor);
-  if (returns.back > 0)
-    move.moved = static_cast<MicroUnits>(Wide{move.due} * returns.back / returns.due);
+  if (back > 0) move.moved = static_cast<MicroUnits>(Wide{move.due} * back / due);
   return move;
 }
 
 /// The same as the debtor counts it, which gives way no more than `left`.
 MarkMove move_to(AllocatorState& state, const TenantState& debtor, TenantState& creditor,
                  Units owed, Wide left) {
-  MarkMove move = move_of(state, debtor, creditor, owed);
+  const TimeReturns& returns = refresh(state, creditor);
+  MarkMove move = move_from(state, debtor, owed, returns.due, returns.back);
   const Wide due = due_to(debtor, owed);
-  const Wide way = given_way(debtor, owed, refresh(state, creditor));
+  const Wide way = given_way(debtor, owed, returns);
   move.moved = static_cast<MicroUnits>(std::min(way, left));
   move.due = way == due ? move.moved : static_cast<MicroUnits>(due);
   return move;
@@ -144,11 +144,15 @@ TimeMark time_mark(AllocatorState& state, TenantState& tenant) {
   state.refresh_parts();
   const TimeReturns& returns = refresh(state, tenant);
   const TimeAccounts& time = state.accounts().time();
+  const MicroUnits covered = tenant.net > 0 && !tenant.window.empty()
+                                 ? covered_for(tenant, tenant.window.front().range.expected_ms)
+                                 : 0;
   return {.held = time.held(tenant.id),
           .part = tenant.part,
           .base = base_of(state, tenant),
-          .back = returns.back,
-          .covered = returns.covered,
+          .due = returns.due,
+          .back = std::min(returns.due, covered),
+          .covered = covered,
           .away = returns.away};
 }
 
@@ -169,7 +173,8 @@ ExplainedMark explain_mark(AllocatorState& state, TenantState& tenant) {
     explained.moves.push_back(move);
   };
   for (const IouBook::Iou& iou : book.claims_of(tenant.id.value))
-    add(iou.debtor, move_of(state, state.tenant(TenantId{iou.debtor}), tenant, iou.units));
+    add(iou.debtor,
+        move_from(state, state.tenant(TenantId{iou.debtor}), iou.units, mark.due, mark.back));
   Wide left = due_from(tenant);
   for (const IouBook::Iou& iou : book.debts_of(tenant.id.value)) {
     const MarkMove move =
@@ -205,9 +210,10 @@ Standing standing_in_time(AllocatorState& state, TenantState& tenant, const Wind
   };
   // What its credit covers, or how much gives way at most, is known at once and tells mostly.
   if (tenant.net > 0) {
-    if (tenant.claims_for_ms <= 0) return by_quota;
-    if (after > tenant.part + covered_by(tenant) && !base_is_at_least(after)) return by_quota;
-    const MicroUnits back = refresh(state, tenant).back;
+    const MicroUnits covered = covered_for(tenant, range.range.expected_ms);
+    if (covered == 0) return by_quota;
+    if (after > tenant.part + covered && !base_is_at_least(after)) return by_quota;
+    const MicroUnits back = std::min(refresh(state, tenant).due, covered);
     if (!base_is_at_least(held - back + 1)) return by_quota;
     return base_is_at_least(after - back) ? Standing::within : Standing::straddling;
   }
@@ -216,7 +222,7 @@ Standing standing_in_time(AllocatorState& state, TenantState& tenant, const Wind
   if (after <= tenant.part - most_away) return by_quota;
   if (!base_is_at_least(held + 1) || base_is_at_least(after + most_away)) return by_quota;
   const MicroUnits away = refresh(state, tenant).away;
-  if (!base_is_at_least(held + away + 1)) return Standing::at_quota;
+  if (!base_is_at_least(held + away + 1)) return std::max(by_quota, Standing::owing);
   return base_is_at_least(after + away) ? by_quota : std::max(by_quota, Standing::straddling);
 }
 
@@ -230,12 +236,14 @@ bool is_surely_without_claim(const AllocatorState& state, const TenantState& ten
     is_at_quota = is_at_quota ||
                   quotas.quota_is_surely_less(tenant, r, tenant.holdings[r].counted + 1, highest);
   if (!is_at_quota) return false;
-  if (tenant.net <= 0 || tenant.claims_for_ms <= 0) return true;
+  if (tenant.net <= 0) return true;
+  const MicroUnits covered = covered_for(tenant, range.range.expected_ms);
+  if (covered == 0) return true;
   const std::size_t resource = state.accounts().time().resource();
   const MicroUnits cost = state.cost_in_time(range);
   if (cost == 0) return true;
   const MicroUnits after = state.held_in_time(tenant) + cost;
-  return after > tenant.part + covered_by(tenant) &&
+  return after > tenant.part + covered &&
          quotas.quota_is_surely_less_micro(tenant, resource, after, highest);
 }
 

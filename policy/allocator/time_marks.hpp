@@ -7,7 +7,8 @@
 //   (units beyond its part) * (expected time) <= credit.
 // Otherwise a credit of a second would take a slot for an hour. Where the credit does not cover all
 // that is due, each debtor gives way in proportion. A task of which nobody knows how long it may
-// run is not covered.
+// run is not covered. Each task that waits has what is covered of it; debtors give way for the one
+// of which that is most, since a task in front of others may not be able to start.
 //
 // Of several resources time is counted of the scarcest: the one of which most is used, as a part of
 // the capacity, looked at anew with each settlement. Nobody is kept from what nobody lacks, and
@@ -19,7 +20,8 @@
 // and given back as whole tasks in turns.
 //
 // A mark says who comes first, not what stays idle: room that nobody with a claim can use goes to
-// whoever can.
+// whoever can. First to debtors below their quotas: a creditor at its max, or whose tasks are
+// larger than any node, would else keep its debtor from its own, and others would have it.
 //
 // Internal to policy/allocator.
 #pragma once
@@ -33,8 +35,9 @@ struct TimeMark {
   MicroUnits held = 0;
   MicroUnits part = 0;
   MicroUnits base = 0;     ///< its quota, or its part where that is more
-  MicroUnits back = 0;     ///< as creditor: it may hold so much more
-  MicroUnits covered = 0;  ///< as creditor: up to so much beyond its part
+  MicroUnits due = 0;      ///< as creditor: what its debtors could give way
+  MicroUnits back = 0;     ///< as creditor: it may hold so much more with its next task
+  MicroUnits covered = 0;  ///< as creditor: up to so much beyond its part, likewise
   MicroUnits away = 0;     ///< as debtor: so much less
 };
 

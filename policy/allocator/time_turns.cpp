@@ -29,9 +29,9 @@ TurnTerms turn_terms(const AllocatorState& state, const TenantState& tenant,
           .per = std::max<MicroUnits>(counted.part, 1)};
 }
 
-Turn turn_of(const TurnTerms& terms, bool has_claim, std::int64_t memory_ms) {
+Turn turn_of(const TurnTerms& terms, TurnClass of, std::int64_t memory_ms) {
   const Wide value = terms.held + quotient(terms.owed, memory_ms);
-  return {.first = has_claim ? 0 : 1,
+  return {.first = static_cast<Units>(of),
           .second = static_cast<Units>(std::clamp(value, -kMost, kMost)),
           .per = terms.per};
 }

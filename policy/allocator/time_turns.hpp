@@ -23,13 +23,18 @@ struct TurnTerms {
 [[nodiscard]] TurnPart turn_part(const TenantState& tenant);
 [[nodiscard]] TurnTerms turn_terms(const AllocatorState& state, const TenantState& tenant,
                                    const WindowRange& next);
-/// Among those with a claim, or after all of them.
-[[nodiscard]] Turn turn_of(const TurnTerms& terms, bool has_claim, std::int64_t memory_ms);
+/// Who is before whom, whatever they hold and are owed.
+enum class TurnClass : std::uint8_t {
+  has_claim,     ///< below its mark
+  is_owing,      ///< below its quota, and at its mark for what it owes
+  beyond_quota,  ///< has what nobody else can use
+};
+[[nodiscard]] Turn turn_of(const TurnTerms& terms, TurnClass of, std::int64_t memory_ms);
 
 /// No more than the value of `turn_of` with any memory within these bounds.
 [[nodiscard]] double least_value(const TurnTerms& terms, std::int64_t least_memory_ms,
                                  std::int64_t most_memory_ms);
-/// Whether a turn of that value or more is after this one, among turns with its `first`.
+/// Whether a turn of that value or more is after this one, among turns of its class.
 [[nodiscard]] bool is_surely_before(const Turn& turn, double value);
 
 }  // namespace fairwater::inline policy::inline allocator

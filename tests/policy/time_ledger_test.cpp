@@ -208,6 +208,76 @@ TEST_CASE("a credit of seconds takes no slot for an hour") {
   CHECK(cluster.held(kB) == 8);
 }
 
+/// a took all of so many slots for 100 s while b, which has a max of four, was away.
+TimedCluster a_owes_b(Amount capacity, bool may_borrow) {
+  TimedCluster cluster(slot_settings());
+  TenantTerms terms = terms_of(1);
+  terms.max = slots(4);
+  cluster.tenant(kA, terms_of(1));
+  cluster.tenant(kB, terms);
+  cluster.node(1, slots(capacity));
+  cluster.submit(kA, 1'000'000, task_of(1000));
+  cluster.run_until(100'000);
+  REQUIRE(cluster.net(kA) == -400'000);
+  terms = terms_of(1);
+  terms.may_borrow = may_borrow;
+  cluster.tenant(kA, terms);
+  return cluster;
+}
+
+TEST_CASE("what a creditor cannot use its debtor has, though it may not borrow") {
+  TimedCluster cluster = a_owes_b(16, false);
+  SECTION("it is at its max") {
+    cluster.submit(kB, 1'000'000, task_of(1000));
+    cluster.run_until(110'000);
+    CHECK(cluster.held(kB) == 4);
+  }
+  SECTION("its task is larger than any node") {
+    cluster.tenant(kB, terms_of(1));
+    cluster.submit(kB, 1, task_of(32, 1000));
+    cluster.run_until(110'000);
+    CHECK(cluster.view(kA).mark == 0);
+  }
+  // By weights.
+  CHECK(cluster.held(kA) == 8);
+  cluster.run_until(300'000);
+  CHECK(cluster.held(kA) == 8);
+}
+
+TEST_CASE("what a creditor cannot use its debtor has before who borrows") {
+  TimedCluster cluster = a_owes_b(16, true);
+  cluster.tenant(kC, terms_of(1));
+  cluster.submit(kB, 1'000'000, task_of(1000));
+  cluster.submit(kC, 1'000'000, task_of(1000));
+  cluster.run_until(110'000);
+  REQUIRE(cluster.view(kA).mark == 0);
+  for (const std::uint32_t tenant : {kA, kC}) CHECK(cluster.held(tenant) == 6);
+  cluster.run_until(300'000);
+  for (const std::uint32_t tenant : {kA, kC}) CHECK(cluster.held(tenant) == 6);
+}
+
+TEST_CASE("a claim goes by how long the task runs that it is for, wherever that waits") {
+  TimedCluster cluster = a_takes_sixteen_slots();
+  cluster.tenant(kA, terms_of(1));
+  SECTION("a short one in front that cannot start claims nothing for hours") {
+    cluster.run_until(1000);
+    cluster.submit(kB, 1, task_of(32, 1));
+    cluster.submit(kB, 100, task_of(3'600'000));
+    cluster.run_until(3000);
+    REQUIRE(cluster.net(kB) > 0);
+    CHECK(cluster.held(kA) == 8);
+    CHECK(cluster.held(kB) == 8);
+  }
+  SECTION("one in front of which nobody knows how long it runs takes no claim away") {
+    cluster.run_until(100'000);
+    cluster.submit(kB, 1, {.demand = slots(32), .run_ms = 1000});
+    cluster.submit(kB, 100'000, task_of(1000));
+    cluster.run_until(102'000);
+    CHECK(cluster.held(kA) == 0);
+    CHECK(cluster.held(kB) == 16);
+  }
+}
+
 TEST_CASE("a mark is explained by what moves it and what a credit covers") {
   TimedCluster cluster(slot_settings());
   cluster.tenant(kA, terms_of(1, 500'000));
