@@ -7,6 +7,7 @@
 
 #include "policy/allocator/coming_room.hpp"
 #include "policy/allocator/preemption.hpp"
+#include "policy/allocator/time_marks.hpp"
 
 namespace fairwater::inline policy::inline allocator {
 namespace {
@@ -36,7 +37,7 @@ Spared spared_from(const AllocatorState& state, const GroupSums& groups,
     } else if (ran_ms < state.settings.preempt_after_ms) {
       ++spared.young;
       spared.oldest_young_ms = std::max(spared.oldest_young_ms, ran_ms);
-    } else if (!is_beyond_quota(state, {task, held, priority}, entry, holder.ending) ||
+    } else if (!is_beyond_quota(state, {task, held, priority}, entry, holder.ending, right) ||
                is_within_group_min(state, groups, {task, held, priority}, claimant, {})) {
       ++spared.within_quota;
     }
@@ -67,7 +68,7 @@ std::string spared_text(const AllocatorState& state, PreemptionRight right, cons
   add(spared.not_lower, "of no lower priority than " + std::to_string(right.below_priority));
   add(spared.young, "that ran for less than " + seconds_text(least_ms) + " (the first has in " +
                         seconds_text(least_ms - spared.oldest_young_ms) + ")");
-  add(spared.within_quota, "within their tenant's quota, or a min");
+  add(spared.within_quota, "within their tenant's quota, what it is owed, or a min");
   add(spared.none(), is_below_max ? "that leave too little below the max, or where it has no room"
                                   : "on nodes where it would have no room even then");
   return text;
@@ -98,14 +99,14 @@ bool some_node_has_room(const AllocatorState& state, const TenantState& tenant,
 }  // namespace
 
 std::optional<std::string> explain_preemption(
-    const AllocatorState& state, const TenantState& tenant, const WindowRange& entry,
+    AllocatorState& state, TenantState& tenant, const WindowRange& entry,
     const std::function<std::string(Amount, std::size_t)>& amount_text) {
   const GroupSums groups(state);
   const GoneByTenant none;
   const AllocatorState::Claims nothing{{},
                                        std::vector<ResourceVector>(state.quotas().group_count())};
-  const auto rights = preemption_rights(state, tenant, entry, state.settings.preempts_for_min,
-                                        {groups, none, nothing});
+  auto rights = preemption_rights(state, tenant, entry, state.settings.preempts_for_min,
+                                  {groups, none, nothing});
   if (rights.empty()) {
     if (!entry.range.preemption.preempts) return std::nullopt;
     return "preempts nobody: it names devices";
@@ -117,6 +118,13 @@ std::optional<std::string> explain_preemption(
       return "preempts nobody: its tenant holds " + std::to_string(held[r]) +
              " of its runtime quota of " + amount_text(quota[r], r) + ", and it asks for " +
              std::to_string(entry.asked_at_once(r));
+  const ResourceVector left = quota - held - given_way_below_quota(state, tenant);
+  bool is_below_mark = true;
+  for (const std::size_t r : entry.asks)
+    is_below_mark = is_below_mark && entry.asked_at_once(r) <= left[r];
+  if (!is_below_mark)
+    std::erase_if(rights, [](const PreemptionRight& right) { return !right.is_for_min(); });
+  if (rights.empty()) return "preempts nobody: its tenant is at its mark while it owes others";
   ComingRooms rooms(state);
   const GroupLacks lacks(state, groups, tenant, entry.range.demand);
   if (const auto node = node_with_coming_room(state, tenant, entry, rooms, lacks))

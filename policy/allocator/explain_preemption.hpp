@@ -14,7 +14,7 @@ namespace fairwater::inline policy::inline allocator {
 /// None: it has no right to. `amount_text`: so much of a resource, with its unit. O(tasks that run
 /// * log).
 [[nodiscard]] std::optional<std::string> explain_preemption(
-    const AllocatorState& state, const TenantState& tenant, const WindowRange& entry,
+    AllocatorState& state, TenantState& tenant, const WindowRange& entry,
     const std::function<std::string(Amount, std::size_t)>& amount_text);
 
 }  // namespace fairwater::inline policy::inline allocator

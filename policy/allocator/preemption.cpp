@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "policy/allocator/time_marks.hpp"
+
 namespace fairwater::inline policy::inline allocator {
 namespace {
 
@@ -25,12 +27,13 @@ const VictimNumbers* fewer(const std::optional<VictimNumbers>& a,
 }  // namespace
 
 bool is_beyond_quota(const AllocatorState& state, const Victim& victim, const WindowRange& entry,
-                     const ResourceVector& gone) {
+                     const ResourceVector& gone, PreemptionRight right) {
   const TenantState& holder = state.tenant(victim.held.tenant);
   const ResourceVector& demand = victim.held.demand;
   for (std::size_t r = 0; r < kMaxResources; ++r)
     if (demand[r] > 0 && holder.used[r] - gone[r] - demand[r] < holder.terms.min[r]) return false;
-  const ResourceVector counted = holder.held_against_quota() - gone;
+  ResourceVector counted = holder.held_against_quota() - gone;
+  if (!right.is_for_min()) counted -= owed_beyond_quota(state, holder);
   for (const std::size_t r : entry.asks)
     if (demand[r] > 0 && counted[r] > state.quotas().exact_quota(holder, r)) return true;
   return false;
@@ -220,7 +223,7 @@ bool Preemption::may_preempt(const Victim& victim, const GoneByTenant& with) con
   ResourceVector gone = holder.ending;
   for (const GoneByTenant* others : {&preempted_, &with})
     if (const auto found = others->find(holder.id); found != others->end()) gone += found->second;
-  return is_beyond_quota(state_, victim, entry_, gone) &&
+  return is_beyond_quota(state_, victim, entry_, gone, right_) &&
          !is_within_group_min(state_, groups_, victim, claimant_, {&preempted_, &with});
 }
 

@@ -21,9 +21,11 @@
 namespace fairwater::inline policy::inline allocator {
 
 /// Whether it runs beyond its tenant's quota of something that `entry`, of another tenant, asks
-/// for, and not within its min. `gone`: what of that tenant's will have ended before.
+/// for, and not within its min. What others owe that tenant it may hold beyond its quota, but for
+/// who preempts for a min. `gone`: what of that tenant's will have ended before.
 [[nodiscard]] bool is_beyond_quota(const AllocatorState& state, const Victim& victim,
-                                   const WindowRange& entry, const ResourceVector& gone);
+                                   const WindowRange& entry, const ResourceVector& gone,
+                                   PreemptionRight right);
 
 /// Whether it is within the min of a group that the claimant is not in. `gone`: what will have
 /// ended before, beside what is ending.

@@ -71,6 +71,8 @@ class AllocatorQuotas {
       return std::min(micro / granule, kUnlimited);
     return micro_units(amount, granule, units_[resource]);
   }
+  /// The least amount of so many micro-units, of a resource that counts.
+  [[nodiscard]] Wide least_amount(std::size_t resource, MicroUnits micro) const;
   /// The resource of which most is used, as a part of its capacity; the first on a tie.
   [[nodiscard]] std::size_t scarcest(const ResourceVector& used) const;
   /// Whether the tenant may hold so much more by its own max and its groups'. For those in groups:
@@ -165,8 +167,6 @@ class AllocatorQuotas {
 
  private:
   [[nodiscard]] bool counts(std::size_t resource) const { return granules_[resource] > 0; }
-  /// The least amount of so many micro-units, of a resource that counts.
-  [[nodiscard]] Wide least_amount(std::size_t resource, MicroUnits micro) const;
   struct Group {
     GroupId id;
     QuotaTree::Group parent = QuotaTree::kRoot;

@@ -7,6 +7,7 @@
 
 #include "policy/allocator/coming_room.hpp"
 #include "policy/allocator/preemption.hpp"
+#include "policy/allocator/time_marks.hpp"
 #include "policy/allocator/victims.hpp"
 
 namespace fairwater::inline policy::inline allocator {
@@ -116,9 +117,11 @@ class Reclaiming {
     return state_.cost(victim.held.demand);
   }
 
-  /// Its tasks in their order, as long as they are within its quota.
+  /// Its tasks in their order, as long as they are within its quota. They preempt others by their
+  /// job's word only within its mark: what it gives way would be theirs again.
   void serve(TenantState& tenant) {
     ResourceVector left = state_.quotas().quota(tenant) - tenant.held_against_quota();
+    ResourceVector left_below_mark = left - given_way_below_quota(state_, tenant);
     std::map<JobId, std::uint32_t> with_room;  // that others made for them before
     for (const WindowRange& entry : tenant.window) {
       // Which of the gpus that tasks share would become free is planned for any, not for names.
@@ -130,9 +133,15 @@ class Reclaiming {
       const std::uint32_t at_once = entry.starts_at_once;
       for (std::uint32_t tasks = 0; tasks < entry.range.count; tasks += at_once) {
         if (served_ >= kMostReclaimers || !is_within(left, entry)) return;
-        for (const std::size_t r : entry.asks) left[r] -= entry.asked_at_once(r);
+        const bool is_below_mark = is_within(left_below_mark, entry);
+        for (const std::size_t r : entry.asks) {
+          left[r] -= entry.asked_at_once(r);
+          left_below_mark[r] -= entry.asked_at_once(r);
+        }
         rights_ = preemption_rights(state_, tenant, entry, for_min_,
                                     {groups(), victims_.preempted(), claims_});
+        if (!is_below_mark)
+          std::erase_if(rights_, [](const PreemptionRight& right) { return !right.is_for_min(); });
         const bool was_promised = take_promised(tenant, entry);
         if (has_room > 0) {
           has_room -= std::min(has_room, at_once);

@@ -46,18 +46,32 @@ MicroUnits base_of(const AllocatorState& state, const TenantState& tenant) {
                   quotas.micro_units_of(quotas.exact_quota(tenant, resource), resource));
 }
 
+/// What all its debtors could give way to it.
+MicroUnits due_to_creditor(const AllocatorState& state, const TenantState& creditor) {
+  const DueFromDebtors& known = creditor.due_from_debtors;
+  if (known.round == state.debts_round()) return known.due;
+  Wide due = 0;
+  for (const IouBook::Iou& iou : state.accounts().book().claims_of(creditor.id.value))
+    due += due_from(state.tenant(TenantId{iou.debtor}), iou.units);
+  return static_cast<MicroUnits>(due);
+}
+
+/// In the amount of the resource of which time is counted, rounded up.
+ResourceVector amount_of(const AllocatorState& state, MicroUnits micro) {
+  ResourceVector amount;
+  const std::size_t resource = state.accounts().time().resource();
+  if (micro > 0)
+    amount[resource] = static_cast<Amount>(
+        std::min(state.quotas().least_amount(resource, micro), Wide{kUnlimited}));
+  return amount;
+}
+
 /// Of what is due to a creditor, what its credit covers of its shortest tasks: its debtors give way
 /// for any of them. What is due stays while only claims change.
 void refresh_creditor(AllocatorState& state, TenantState& creditor) {
-  DueFromDebtors& known = creditor.due_from_debtors;
-  if (known.round != state.debts_round()) {
-    Wide due = 0;
-    for (const IouBook::Iou& iou : state.accounts().book().claims_of(creditor.id.value))
-      due += due_from(state.tenant(TenantId{iou.debtor}), iou.units);
-    known = {state.debts_round(), static_cast<MicroUnits>(due)};
-  }
+  refresh_due(state, creditor);
   TimeReturns& returns = creditor.returns;
-  returns.due = known.due;
+  returns.due = creditor.due_from_debtors.due;
   returns.back = std::min(returns.due, covered_for(creditor, creditor.claims_for_ms));
 }
 
@@ -138,6 +152,24 @@ NextTask next_task(AllocatorState& state, const TenantState& tenant, const TimeM
 }
 
 }  // namespace
+
+void refresh_due(AllocatorState& state, TenantState& creditor) {
+  creditor.due_from_debtors = {state.debts_round(), due_to_creditor(state, creditor)};
+}
+
+ResourceVector owed_beyond_quota(const AllocatorState& state, const TenantState& tenant) {
+  if (!state.counts_time() || tenant.net <= 0) return {};
+  return amount_of(state, due_to_creditor(state, tenant));
+}
+
+ResourceVector given_way_below_quota(AllocatorState& state, TenantState& tenant) {
+  if (!state.counts_time() || tenant.net >= 0) return {};
+  const TimeMark mark = time_mark(state, tenant);
+  const std::size_t resource = state.accounts().time().resource();
+  const AllocatorQuotas& quotas = state.quotas();
+  const MicroUnits quota = quotas.micro_units_of(quotas.exact_quota(tenant, resource), resource);
+  return amount_of(state, quota - (mark.base - mark.away));
+}
 
 TimeMark time_mark(AllocatorState& state, TenantState& tenant) {
   if (!state.counts_time()) return {};

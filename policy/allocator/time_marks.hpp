@@ -48,6 +48,16 @@ struct TimeMark {
 /// The mark's arithmetic, where the ledger counts time. As time_mark.
 [[nodiscard]] ExplainedMark explain_mark(AllocatorState& state, TenantState& tenant);
 
+/// How much more than its quota the tenant may hold for what others owe it, whether it waits or
+/// not: what they could give way. Zeros where the ledger counts units. O(IOUs of the tenant), or
+/// O(1) where debts are as at its last refresh_due().
+[[nodiscard]] ResourceVector owed_beyond_quota(const AllocatorState& state,
+                                               const TenantState& tenant);
+void refresh_due(AllocatorState& state, TenantState& creditor);
+
+/// How much of its quota it leaves to those whom it owes. Likewise; as time_mark.
+[[nodiscard]] ResourceVector given_way_below_quota(AllocatorState& state, TenantState& tenant);
+
 /// Where it would stand with a task of `range`, whatever the ledger counts.
 [[nodiscard]] AllocatorQuotas::Standing standing(AllocatorState& state, TenantState& tenant,
                                                  const WindowRange& range,

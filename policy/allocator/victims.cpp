@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "policy/allocator/time_marks.hpp"
+
 namespace fairwater::inline policy::inline allocator {
 
 std::vector<Victim> preemptible_victims(const AllocatorState& state) {
@@ -33,6 +35,10 @@ Victims::Victims(AllocatorState& state)
 void Victims::find_preemptible() {
   if (std::exchange(knows_preemptible_, true)) return;
   const std::vector<Victim> found = preemptible_victims(state_);
+  for (const Victim& victim : found)
+    if (TenantState& holder = state_.tenant(victim.held.tenant);
+        state_.counts_time() && holder.net > 0)
+      refresh_due(state_, holder);
   victims_.insert(victims_.end(), found.begin(), found.end());
 }
 

@@ -140,7 +140,8 @@ TEST_CASE("why nobody was preempted for a task is told", "[unit][preemption][exp
   const JobId small = guarded.submit(2, 1, cpu(100), kUrgent);
   guarded.pass(kWhile_ms);
   CHECK(guarded.run().empty());
-  CHECK(why(guarded, small) == of_eight + "8 within their tenant's quota, or a min");
+  CHECK(why(guarded, small) ==
+        of_eight + "8 within their tenant's quota, what it is owed, or a min");
 
   PreemptionModel kept = borrowed({}, {.priority = 0, .is_preemptible = false});
   const JobId in_vain = kept.submit(2, 1, cpu(1000), kUrgent);
@@ -171,6 +172,80 @@ TEST_CASE("who needs more of one node than may go is told so", "[unit][preemptio
   CHECK(why(model, wide) ==
         "preempts nobody: of 2 tasks of other tenants that may be preempted 2 on nodes where it "
         "would have no room even then");
+}
+
+/// Two tenants whose ledger counts time, and two nodes of four processors each, at sites x and y.
+/// For 100 s the first has all eight, and owes for four: it gives half of its part way.
+struct OwingModel {
+  static constexpr PreemptionTerms kPlain{.priority = 0, .is_preemptible = true};
+  PreemptionModel model{default_settings(Accounting::time)};
+
+  OwingModel() {
+    model.cycle.pass_to(model.now_ms());
+    for (const std::uint32_t tenant : {1U, 2U}) model.tenant(tenant, {.repay_millionths = 500'000});
+    model.node(1, cpu(4000), {"node1", "x", {}});
+    model.node(2, cpu(4000), {"node2", "y", {}});
+    (void)submit(1, 8, kPlain);
+    REQUIRE(model.run().empty());
+    pass(100'000);
+  }
+  JobId submit(std::uint32_t tenant, std::uint32_t tasks, PreemptionTerms terms,
+               const std::string& site = {}) {
+    return model.submit({.tenant = TenantId{tenant},
+                         .demand = cpu(1000),
+                         .preemption = terms,
+                         .limit_ms = 60'000,
+                         .site = site},
+                        tasks);
+  }
+  void pass(std::int64_t ms) {
+    model.pass(ms);
+    (void)model.cycle.settle_time();
+  }
+  void end_all() {
+    const auto running = model.running();
+    for (const auto& [task, run] : running) model.end(task, false);
+    REQUIRE(model.run().empty());
+  }
+};
+
+TEST_CASE("who owes takes nothing from whom it owes, and that keeps what it is owed",
+          "[unit][preemption][explain]") {
+  OwingModel owing;
+  PreemptionModel& model = owing.model;
+  const JobId rest = owing.submit(1, 8, OwingModel::kPlain);
+  const JobId owed = owing.submit(2, 8, OwingModel::kPlain);
+  owing.end_all();
+  REQUIRE(model.running_of(owed) == 6);
+  model.cancel(rest);
+  const JobId urgent = owing.submit(1, 2, kUrgent);
+  owing.pass(kWhile_ms);
+  CHECK(model.run().empty());
+  CHECK(why(model, urgent) == "preempts nobody: its tenant is at its mark while it owes others");
+  // It gives nothing way any more, but what the other holds is owed to it still.
+  model.cancel(owed);
+  CHECK(model.run().empty());
+  CHECK(why(model, urgent) ==
+        "preempts nobody: of 6 tasks of other tenants that may be preempted 6 within their "
+        "tenant's quota, what it is owed, or a min");
+  // It has had all: 400 processor-seconds.
+  owing.pass(200'000);
+  CHECK(model.run().size() == 2);
+}
+
+TEST_CASE("who owes takes from others what is below its mark", "[unit][preemption]") {
+  OwingModel owing;
+  PreemptionModel& model = owing.model;
+  model.tenant(3);
+  const JobId owed = owing.submit(2, 8, OwingModel::kPlain, "x");
+  const JobId borrowed = owing.submit(3, 4, OwingModel::kPlain, "y");
+  owing.end_all();
+  REQUIRE(model.running_of(owed) == 4);
+  REQUIRE(model.running_of(borrowed) == 4);
+  // Of its 8/3 it gives 4/3 way.
+  (void)owing.submit(1, 4, kUrgent, "y");
+  owing.pass(kWhile_ms);
+  CHECK(model.run().size() == 1);
 }
 
 TEST_CASE("preemption comes to an end, whatever is asked for", "[property][preemption]") {
