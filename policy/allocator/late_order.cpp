@@ -10,9 +10,11 @@ namespace fairwater::inline policy::inline allocator {
 
 std::int64_t kept_from_part_ms(const TenantState& tenant, MicroUnits held) {
   const TurnPart counted = turn_part(tenant);
-  if (counted.net <= 0 || held >= counted.part) return 0;
-  const Wide kept_ms = quotient(Wide{counted.net} * kMicroUnitsPerUnit, counted.part);
-  return static_cast<std::int64_t>(std::min(kept_ms, Wide{kNever}));
+  if (held >= counted.part) return 0;
+  const Wide kept_ms =
+      counted.net <= 0 ? 0 : quotient(Wide{counted.net} * kMicroUnitsPerUnit, counted.part);
+  const Wide least_ms = is_owed_for_waiting(tenant) ? 0 : 1;
+  return static_cast<std::int64_t>(std::clamp(kept_ms, least_ms, Wide{kNever}));
 }
 
 LateOrder late_order(const AllocatorState& state, const TenantState& tenant,
@@ -24,7 +26,8 @@ LateOrder late_order(const AllocatorState& state, const TenantState& tenant,
   const std::int64_t kept_ms = kept_from_part_ms(tenant, held);
   if (kept_ms == 0) return order;
   const Wide takes = Wide{state.cost_in_time(late)} * late.range.expected_ms;
-  if (Wide{turn_part(tenant).net} * kMicroUnitsPerUnit < takes) return order;
+  if (is_owed_for_waiting(tenant) && Wide{turn_part(tenant).net} * kMicroUnitsPerUnit < takes)
+    return order;
   order.is_not_owed = false;
   order.less_kept_ms = -kept_ms;
   return order;

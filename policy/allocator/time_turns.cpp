@@ -5,6 +5,7 @@
 
 #include "policy/allocator/state.hpp"
 #include "policy/core/wide.hpp"
+#include "policy/ledger/debts.hpp"
 
 namespace fairwater::inline policy::inline allocator {
 namespace {
@@ -15,6 +16,11 @@ constexpr double kRounding = 0x1p-40;
 
 }  // namespace
 
+bool is_owed_for_waiting(const TenantState& tenant) {
+  if (tenant.net < 0) return true;
+  return tenant.terms.may_lend && tenant.net < cap_of(tenant.terms.caps.lend, tenant.part);
+}
+
 TurnPart turn_part(const TenantState& tenant) {
   return tenant.group == QuotaTree::kRoot ? TurnPart{tenant.part, tenant.net} : tenant.turn;
 }
@@ -22,7 +28,7 @@ TurnPart turn_part(const TenantState& tenant) {
 TurnTerms turn_terms(const AllocatorState& state, const TenantState& tenant,
                      const WindowRange& next) {
   const MicroUnits held = state.held_in_time(tenant);
-  const MicroUnits cost = state.cost_in_time(next);
+  const MicroUnits cost = is_owed_for_waiting(tenant) ? state.cost_in_time(next) : 0;
   const TurnPart counted = turn_part(tenant);
   return {.held = held + cost,
           .owed = Wide{cost} * next.range.expected_ms - Wide{counted.net} * kMicroUnitsPerUnit,

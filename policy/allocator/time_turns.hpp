@@ -11,7 +11,12 @@ namespace fairwater::inline policy::inline allocator {
 
 class AllocatorState;
 
-/// What a tenant's turn with its next task is made of: (held + owed / memory) / per.
+/// Whether others come to owe the tenant more, or it owes less, for what it is kept from while it
+/// waits: not when it owes nothing and may not lend, or is owed all that it may be.
+[[nodiscard]] bool is_owed_for_waiting(const TenantState& tenant);
+
+/// What a tenant's turn with its next task is made of: (held + owed / memory) / per. The task does
+/// not count where the tenant is owed nothing for waiting.
 struct TurnTerms {
   MicroUnits held = 0;  ///< with the task
   Wide owed = 0;       ///< micro-unit-milliseconds: what the task is expected to take, less its net
