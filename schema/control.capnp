@@ -583,8 +583,9 @@ struct MarkMove {
   debtorOwes @2 :Int64;  # in all
   debtorPart @3 :Int64;
   repayMillionths @4 :UInt32;
-  due @5 :Int64;    # repay * debtorPart * owed / debtorOwes
+  due @5 :Int64;    # min(repay * debtorPart, debtorPart - keptForMin) * owed / debtorOwes
   moved @6 :Int64;  # less where the creditor's credit covers less
+  keptForMin @7 :Int64;  # of debtorPart: the debtor's min, or its share of a group's
 }
 
 struct NextTask {

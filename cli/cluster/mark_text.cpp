@@ -105,14 +105,23 @@ class MarkText {
   [[nodiscard]] std::string words_of(const MarkMove& move) const {
     const std::string other = tenant_name(names_, move.other);
     std::string words = fmt::format(
-        "{}: {:g} (repay) of the debtor's part of {:.3f}, times {} of {} that it owes",
+        "{}: {}, times {} of {} that it owes",
         mark_.net > 0 ? "from " + other + ", which owes it" : "to " + other + ", which it owes",
-        move.repay_millionths / 1e6, cores(move.debtor_part), balance(move.owed),
-        balance(move.debtor_owes));
+        words_of_part(move), balance(move.owed), balance(move.debtor_owes));
     if (move.moved == move.due) return words;
     return words + (move.moved == 0
                         ? fmt::format("; not now: {:.3f} would be due", cores(move.due))
                         : fmt::format("; of {:.3f}, what credit covers", cores(move.due)));
+  }
+
+  [[nodiscard]] std::string words_of_part(const MarkMove& move) const {
+    const MicroUnits beyond_min = move.debtor_part - move.kept_for_min;
+    const Wide repaid = Wide{move.debtor_part} * move.repay_millionths / kMicroUnitsPerUnit;
+    if (beyond_min < repaid)
+      return fmt::format("{:.3f} of the debtor's part of {:.3f}, all but what it keeps for a min",
+                         cores(beyond_min), cores(move.debtor_part));
+    return fmt::format("{:g} (repay) of the debtor's part of {:.3f}", move.repay_millionths / 1e6,
+                       cores(move.debtor_part));
   }
 
   void next(const NextTask& next) {
@@ -177,6 +186,7 @@ Json mark_json(const Explanation& explanation) {
                          {"debtor_owes", move.debtor_owes},
                          {"debtor_part_units", units_of(move.debtor_part)},
                          {"repay", move.repay_millionths / 1e6},
+                         {"kept_for_min_units", units_of(move.kept_for_min)},
                          {"due_units", units_of(move.due)},
                          {"moved_units", units_of(move.moved)}});
   }

@@ -13,13 +13,14 @@
 namespace fairwater::inline policy::inline allocator {
 
 /// By how much one tenant's debt to another moves both their marks:
-///   due = repay * debtor_part * owed / debtor_owes.
+///   due = min(repay * debtor_part, debtor_part - kept_for_min) * owed / debtor_owes.
 struct MarkMove {
   TenantId other;
   Units owed = 0;         ///< unit-milliseconds, between these two
   Units debtor_owes = 0;  ///< in all
   MicroUnits debtor_part = 0;
   std::uint32_t repay_millionths = 0;  ///< the debtor's
+  MicroUnits kept_for_min = 0;         ///< of its part: its min, or its share of a group's
   MicroUnits due = 0;
   MicroUnits moved = 0;  ///< less than `due` where the creditor's credit covers less
   friend bool operator==(const MarkMove&, const MarkMove&) = default;

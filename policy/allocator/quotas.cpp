@@ -7,6 +7,7 @@
 
 #include "policy/core/check.hpp"
 #include "policy/core/exact_share.hpp"
+#include "policy/core/wide.hpp"
 
 namespace fairwater::inline policy::inline allocator {
 
@@ -49,6 +50,21 @@ bool AllocatorQuotas::set_capacity(const ResourceVector& capacity) {
 
 MicroUnits AllocatorQuotas::part(const TenantState& tenant, std::size_t resource) const {
   return parts_.member_runtime(tenant.group, tenant.id.value, resource);
+}
+
+KeptForMins AllocatorQuotas::kept_for_mins(const TenantState& tenant, std::size_t resource,
+                                           MicroUnits part) const {
+  KeptForMins kept{.own = std::min(part, micro_units_of(tenant.terms.min[resource], resource)),
+                   .of_groups = {}};
+  if (with_min_.empty()) return kept;
+  for (auto group = tenant.group; group != QuotaTree::kRoot; group = groups_[group].parent) {
+    const Amount min = groups_[group].terms.min[resource].value_or(0);
+    const MicroUnits of_all = parts_.runtime(group, resource);
+    if (min <= 0 || of_all <= 0) continue;
+    const Wide share = quotient_up(Wide{part} * micro_units_of(min, resource), of_all);
+    kept.of_groups.push_back({group, static_cast<MicroUnits>(std::min(share, Wide{part}))});
+  }
+  return kept;
 }
 
 std::size_t AllocatorQuotas::scarcest(const ResourceVector& used) const {

@@ -63,6 +63,9 @@ class AllocatorQuotas {
   /// weight, level by level, at least its min and at most its max, whoever waits or holds. The
   /// parts of all add up to the capacity, unless every max is below it.
   [[nodiscard]] MicroUnits part(const TenantState& tenant, std::size_t resource) const;
+  /// Of such a part, by its min and those of the groups that it is in. O(depth * log siblings).
+  [[nodiscard]] KeptForMins kept_for_mins(const TenantState& tenant, std::size_t resource,
+                                          MicroUnits part) const;
   [[nodiscard]] MicroUnits micro_units_of(Amount amount, std::size_t resource) const {
     const Amount granule = granules_[resource];
     Amount micro = 0;
@@ -104,6 +107,7 @@ class AllocatorQuotas {
   [[nodiscard]] bool some_group_is_below_min() const;
   /// The root counts.
   [[nodiscard]] std::size_t group_count() const { return groups_.size(); }
+  [[nodiscard]] bool is_in(const TenantState& tenant, QuotaTree::Group group) const;
   /// Every group that it is in.
   [[nodiscard]] bool groups_may_borrow(const TenantState& tenant) const;
   /// Whether a group with one of them, but not the other, may not lend or borrow so.
@@ -176,7 +180,6 @@ class AllocatorQuotas {
     ResourceVector promised;
   };
   [[nodiscard]] QuotaTree::Group number_of(GroupId id) const;
-  [[nodiscard]] bool is_in(const TenantState& tenant, QuotaTree::Group group) const;
   void set_quota_max(QuotaTree::Group group, std::size_t resource);
   void add_used(const TenantState& tenant, const ResourceVector& more);
   /// What falls to `weight` in the group by weights alone, rounded up: a part of one gpu is one.

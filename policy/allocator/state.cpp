@@ -308,6 +308,7 @@ void AllocatorState::refresh_parts() {
   for (TenantState& known : tenants_) {
     if (!known.id) continue;
     known.part = quotas_.part(known, resource);
+    known.kept_for_mins = quotas_.kept_for_mins(known, resource, known.part);
     accounts_.time().set_part(known.id, known.part);
   }
   begin_debts_round();

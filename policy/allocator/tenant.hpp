@@ -111,6 +111,17 @@ struct TimeReturns {
   MicroUnits away = 0;      ///< by which it gives way to its creditors
 };
 
+/// Of what belongs to a tenant, what it does not give way to whom it owes.
+struct KeptForMins {
+  MicroUnits own = 0;  ///< for its own min
+  struct OfGroup {
+    QuotaTree::Group group;
+    MicroUnits kept = 0;
+  };
+  /// Of each group with a min that it is in its share of that: to those who are not in it, too.
+  std::vector<OfGroup> of_groups;
+};
+
 /// What belongs to a tenant and what it is owed, as its turns count them.
 struct TurnPart {
   MicroUnits part = 0;
@@ -163,6 +174,7 @@ struct alignas(64) TenantState {
   std::uint32_t repay_remainder_millionths = 0;  ///< in the accounts
   TimeReturns returns;
   MicroUnits part = 0;              ///< where the ledger counts time, what belongs to it
+  KeptForMins kept_for_mins;        ///< of its part
   TurnPart turn;                    ///< while it waits and is in a group, see GroupTurns
   LedgerMs first_late_ms = kNever;  ///< nothing in its window is late before
   LedgerMs last_firm_ms = 0;        ///< when it was at its mark, and a firm task of its started

@@ -9,25 +9,38 @@ namespace {
 
 using Standing = AllocatorQuotas::Standing;
 
-/// What the debtor could give way to all its creditors: its mu of its part.
-Wide due_from(const TenantState& debtor) {
-  return quotient(Wide{debtor.part} * debtor.terms.repay_millionths, kMicroUnitsPerUnit);
+/// What of its part it does not give way to this one: guarantees come before debts.
+MicroUnits kept_from(const AllocatorState& state, const TenantState& debtor,
+                     const TenantState& creditor) {
+  MicroUnits kept = debtor.kept_for_mins.own;
+  for (const KeptForMins::OfGroup& of : debtor.kept_for_mins.of_groups)
+    if (!state.quotas().is_in(creditor, of.group)) kept = std::max(kept, of.kept);
+  return kept;
 }
 
-/// Of it to this one, by what it owes whom.
-Wide due_from(const TenantState& debtor, Units owed) {
-  return quotient(due_from(debtor) * owed, -debtor.net);
-}
-
-/// The same as the debtor counts it. Rounded up: else one that gives all of its part way to several
-/// would keep a millionth of a unit of it, and with that a claim to a whole task.
-Wide due_to(const TenantState& debtor, Units owed) {
-  return quotient_up(due_from(debtor) * owed, -debtor.net);
-}
+/// One tenant's debt to another.
+struct Debt {
+  const TenantState& debtor;
+  Units owed;
+  MicroUnits kept;
+  Debt(const AllocatorState& state, const TenantState& by, const TenantState& to, Units of)
+      : debtor(by), owed(of), kept(kept_from(state, by, to)) {}
+  /// What the debtor could give way if it owed nobody else: its mu of its part.
+  [[nodiscard]] Wide most() const {
+    const Wide repaid =
+        quotient(Wide{debtor.part} * debtor.terms.repay_millionths, kMicroUnitsPerUnit);
+    return std::min(repaid, Wide{debtor.part - kept});
+  }
+  /// What the debtor could give way to the creditor, by what it owes whom.
+  [[nodiscard]] Wide due() const { return quotient(most() * owed, -debtor.net); }
+  /// The same as the debtor counts it. Rounded up: else one that gives all of its part way to
+  /// several would keep a millionth of a unit of it, and with that a claim to a whole task.
+  [[nodiscard]] Wide due_to() const { return quotient_up(most() * owed, -debtor.net); }
+};
 
 /// What it does give way to this one.
-Wide given_way(const TenantState& debtor, Units owed, const TimeReturns& to) {
-  return to.back <= 0 ? 0 : quotient_up(due_to(debtor, owed) * to.back, to.due);
+Wide given_way(const Debt& debt, const TimeReturns& to) {
+  return to.back <= 0 || to.due <= 0 ? 0 : quotient_up(debt.due_to() * to.back, to.due);
 }
 
 /// Up to so much beyond its part its credit covers, of tasks that are expected to run for so long;
@@ -52,7 +65,7 @@ MicroUnits due_to_creditor(const AllocatorState& state, const TenantState& credi
   if (known.round == state.debts_round()) return known.due;
   Wide due = 0;
   for (const IouBook::Iou& iou : state.accounts().book().claims_of(creditor.id.value))
-    due += due_from(state.tenant(TenantId{iou.debtor}), iou.units);
+    due += Debt(state, state.tenant(TenantId{iou.debtor}), creditor, iou.units).due();
   return static_cast<MicroUnits>(due);
 }
 
@@ -82,8 +95,11 @@ const TimeReturns& refresh(AllocatorState& state, TenantState& tenant);
 void refresh_debtor(AllocatorState& state, TenantState& debtor) {
   const IouBook& book = state.accounts().book();
   Wide away = 0;
+  Wide most = 0;
   const auto give_way = [&](TenantState& creditor, Units owed) {
-    away += given_way(debtor, owed, refresh(state, creditor));
+    const Debt debt(state, debtor, creditor, owed);
+    away += given_way(debt, refresh(state, creditor));
+    most = std::max(most, debt.most());
   };
   if (book.count(debtor.id.value) <= state.waiting().size()) {
     for (const IouBook::Iou& iou : book.debts_of(debtor.id.value))
@@ -96,7 +112,7 @@ void refresh_debtor(AllocatorState& state, TenantState& debtor) {
         give_way(creditor, owed);
     }
   }
-  debtor.returns.away = static_cast<MicroUnits>(std::min(away, due_from(debtor)));
+  debtor.returns.away = static_cast<MicroUnits>(std::min(away, most));
 }
 
 /// A debtor looks at its creditors, and they at nobody's returns: nobody is both.
@@ -108,27 +124,26 @@ const TimeReturns& refresh(AllocatorState& state, TenantState& tenant) {
   return tenant.returns;
 }
 
-/// What a creditor whose mark moves up by so much has of that from this debtor.
-MarkMove move_from(const AllocatorState& state, const TenantState& debtor, Units owed,
-                   MicroUnits due, MicroUnits back) {
+/// What a creditor whose mark moves up by `back`, of `due`, has of that from this debtor.
+MarkMove move_from(const AllocatorState& state, const Debt& debt, MicroUnits due, MicroUnits back) {
   MarkMove move{.other = {},
-                .owed = owed,
-                .debtor_owes = -debtor.net,
-                .debtor_part = state.accounts().time().part(debtor.id),
-                .repay_millionths = debtor.terms.repay_millionths,
-                .due = static_cast<MicroUnits>(due_from(debtor, owed)),
+                .owed = debt.owed,
+                .debtor_owes = -debt.debtor.net,
+                .debtor_part = state.accounts().time().part(debt.debtor.id),
+                .repay_millionths = debt.debtor.terms.repay_millionths,
+                .kept_for_min = debt.kept,
+                .due = static_cast<MicroUnits>(debt.due()),
                 .moved = 0};
   if (back > 0) move.moved = static_cast<MicroUnits>(Wide{move.due} * back / due);
   return move;
 }
 
 /// The same as the debtor counts it, which gives way no more than `left`.
-MarkMove move_to(AllocatorState& state, const TenantState& debtor, TenantState& creditor,
-                 Units owed, Wide left) {
+MarkMove move_to(AllocatorState& state, const Debt& debt, TenantState& creditor, Wide left) {
   const TimeReturns& returns = refresh(state, creditor);
-  MarkMove move = move_from(state, debtor, owed, returns.due, returns.back);
-  const Wide due = due_to(debtor, owed);
-  const Wide way = given_way(debtor, owed, returns);
+  MarkMove move = move_from(state, debt, returns.due, returns.back);
+  const Wide due = debt.due_to();
+  const Wide way = given_way(debt, returns);
   move.moved = static_cast<MicroUnits>(std::min(way, left));
   move.due = way == due ? move.moved : static_cast<MicroUnits>(due);
   return move;
@@ -206,11 +221,15 @@ ExplainedMark explain_mark(AllocatorState& state, TenantState& tenant) {
   };
   for (const IouBook::Iou& iou : book.claims_of(tenant.id.value))
     add(iou.debtor,
-        move_from(state, state.tenant(TenantId{iou.debtor}), iou.units, mark.due, mark.back));
-  Wide left = due_from(tenant);
+        move_from(state, Debt(state, state.tenant(TenantId{iou.debtor}), tenant, iou.units),
+                  mark.due, mark.back));
+  Wide left = 0;
+  for (const IouBook::Iou& iou : book.debts_of(tenant.id.value))
+    left =
+        std::max(left, Debt(state, tenant, state.tenant(TenantId{iou.creditor}), iou.units).most());
   for (const IouBook::Iou& iou : book.debts_of(tenant.id.value)) {
-    const MarkMove move =
-        move_to(state, tenant, state.tenant(TenantId{iou.creditor}), iou.units, left);
+    TenantState& creditor = state.tenant(TenantId{iou.creditor});
+    const MarkMove move = move_to(state, Debt(state, tenant, creditor, iou.units), creditor, left);
     left -= move.moved;
     add(iou.creditor, move);
   }

@@ -2,8 +2,10 @@
 // Without debts that is its quota, or its part where that is more. A creditor with work may hold,
 // beyond that,
 //   back = sum over its debtors j of mu_j * part_j * debt_ij / debt_j,
-// and each debtor's mark falls by the same: one with work keeps (1 - mu) of its part. Only as far
-// as its credit covers what its next task would hold there:
+// and each debtor's mark falls by the same: one with work keeps (1 - mu) of its part, and its min,
+// and to those outside a group with a min its share of that: guarantees come before debts, and who
+// waited for what they keep would have others give way for nothing. Only as far as its credit
+// covers what its next task would hold there:
 //   (units beyond its part) * (expected time) <= credit.
 // Otherwise a credit of a second would take a slot for an hour. Where the credit does not cover all
 // that is due, each debtor gives way in proportion. A task of which nobody knows how long it may

@@ -391,6 +391,7 @@ struct Fields<MarkMove> {
     FAIRWATER_FIELD(repay_millionths, RepayMillionths);
     FAIRWATER_FIELD(due, Due);
     FAIRWATER_FIELD(moved, Moved);
+    FAIRWATER_FIELD(kept_for_min, KeptForMin);
   }
 };
 

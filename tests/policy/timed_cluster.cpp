@@ -250,20 +250,24 @@ void TimedCluster::check_mark(std::uint32_t tenant) const {
   const auto explained = allocator_.explain_mark(TenantId{tenant});
   REQUIRE(explained.has_value());
   const MicroUnits beyond = explained->mark - explained->base;
-  MicroUnits due = 0, moved = 0;
+  const auto repaid = static_cast<MicroUnits>(
+      Wide{explained->part} * tenants_.at(tenant).terms.repay_millionths / kMicroUnitsPerUnit);
+  MicroUnits due = 0, moved = 0, least = repaid, most = 0;
   for (const MarkMove& move : explained->moves) {
     due += move.due;
     moved += move.moved;
+    const MicroUnits by_this = std::min(repaid, explained->part - move.kept_for_min);
+    least = std::min(least, by_this);
+    most = std::max(most, by_this);
   }
   if (explained->net <= 0) {
     REQUIRE(beyond == -moved);
+    REQUIRE(moved <= most);
     // Who gives way all that is due keeps nothing of it by rounding.
     const auto keeps_some = [](const MarkMove& move) { return move.moved < move.due; };
     if (explained->net < 0 &&
         std::none_of(explained->moves.begin(), explained->moves.end(), keeps_some))
-      REQUIRE(moved == static_cast<MicroUnits>(Wide{explained->part} *
-                                               tenants_.at(tenant).terms.repay_millionths /
-                                               kMicroUnitsPerUnit));
+      REQUIRE(moved >= least);
     return;
   }
   // Each move is rounded down.

@@ -141,12 +141,29 @@ TEST_CASE("where time is counted a waiting task's marks are laid open", "[golden
         R"({"resource":"cpu","held_units":90.0,"part_units":80.0,"base_units":80.0,)"
         R"("mark_units":130.0,"net":9000000,"moves":[)"
         R"({"debtor":"biology","creditor":"physics","owed":8000000,"debtor_owes":8000000,)"
-        R"("debtor_part_units":80.0,"repay":0.5,"due_units":40.0,"moved_units":40.0},)"
+        R"("debtor_part_units":80.0,"repay":0.5,"kept_for_min_units":0.0,)"
+        R"("due_units":40.0,"moved_units":40.0},)"
         R"({"debtor":"chemistry","creditor":"physics","owed":1000000,"debtor_owes":2000000,)"
-        R"("debtor_part_units":80.0,"repay":0.5,"due_units":20.0,"moved_units":10.0}],)"
+        R"("debtor_part_units":80.0,"repay":0.5,"kept_for_min_units":0.0,)"
+        R"("due_units":20.0,"moved_units":10.0}],)"
         R"("next_task":{"job":7,"task":3,"units":20.0,"beyond_part_units":30.0,)"
         R"("expected_seconds":45.0,"expected_from":"class","needs_credit":true,)"
         R"("credit_needed":1350000,"covered":true}})");
+}
+
+TEST_CASE("what a debtor keeps for a min is said", "[golden][explain]") {
+  Explanation explanation = task_of_creditor();
+  MarkMove& move = explanation.mark->moves.front();
+  move.kept_for_min = 60 * kMicroUnitsPerUnit;
+  move.due = move.moved = 20 * kMicroUnitsPerUnit;
+  CHECK_THAT(explain_text(explanation),
+             Catch::Contains("     +2.000  from biology, which owes it: 2.000 of the debtor's part "
+                             "of 8.000, all but what it keeps for a min, times 800.0 core-s of "
+                             "800.0 core-s that it owes\n"));
+  CHECK(explain_json(explanation).at("mark").at("moves").front().at("kept_for_min_units") == 60);
+  // Half of its part is less than what it has beyond that.
+  move.kept_for_min = 40 * kMicroUnitsPerUnit;
+  CHECK_THAT(explain_text(explanation), Catch::Contains("owes it: 0.5 (repay) of the debtor's"));
 }
 
 TEST_CASE("why a next task has no credit to lean on is said", "[golden][explain]") {
