@@ -174,7 +174,6 @@ struct alignas(64) TenantState {
   std::uint32_t repay_remainder_millionths = 0;  ///< in the accounts
   TimeReturns returns;
   MicroUnits part = 0;              ///< where the ledger counts time, what belongs to it
-  KeptForMins kept_for_mins;        ///< of its part
   TurnPart turn;                    ///< while it waits and is in a group, see GroupTurns
   LedgerMs first_late_ms = kNever;  ///< nothing in its window is late before
   LedgerMs last_firm_ms = 0;        ///< when it was at its mark, and a firm task of its started
@@ -191,6 +190,7 @@ struct alignas(64) TenantState {
   bool shows_no_room = false;           ///< its window, see AllocatorState::note_granted_whole
   Units known_deficit = 0;              ///< as AllocatorState has it among all deficits
   DueFromDebtors due_from_debtors;      ///< in what would be padding: deals walk over tenants
+  KeptForMins kept_for_mins;            ///< of its part
   /// Of some resource it holds less, but for what has grown.
   [[nodiscard]] bool is_below_min() const {
     for (std::size_t r = 0; has_min && r < kMaxResources; ++r)
