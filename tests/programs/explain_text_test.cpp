@@ -73,8 +73,8 @@ Explanation task_of_creditor() {
       .base = 8 * kCore,
       .mark = 13 * kCore,
       .net = 9'000'000,
-      .moves = {{{2}, 8'000'000, 8'000'000, 8 * kCore, 500'000, 4 * kCore, 4 * kCore},
-                {{3}, 1'000'000, 2'000'000, 8 * kCore, 500'000, 2 * kCore, kCore}},
+      .moves = {{{2}, 8'000'000, 8'000'000, 8 * kCore, 500'000, 0, 4 * kCore, 4 * kCore},
+                {{3}, 1'000'000, 2'000'000, 8 * kCore, 500'000, 0, 2 * kCore, kCore}},
       .next = NextTask{.job = {7},
                        .index = 3,
                        .cost = 2 * kCore,
@@ -199,7 +199,7 @@ TEST_CASE("a debtor's mark falls by what its creditors take back", "[golden][exp
   explanation.mark->moves.clear();
   for (std::uint32_t creditor = 10; creditor < 22; ++creditor)
     explanation.mark->moves.push_back(
-        {{creditor}, 150'000, 1'800'000, 80'000'000, 1'000'000, 5'000'000, 5'000'000});
+        {{creditor}, 150'000, 1'800'000, 80'000'000, 1'000'000, 0, 5'000'000, 5'000'000});
   const std::string text = explain_text(explanation);
   CHECK_THAT(text, Catch::Contains("     -0.500  to tenant-10, which it owes: 1 (repay) of the "
                                    "debtor's part of 8.000, times 15.0 core-s of 180.0 core-s that "
