@@ -11,6 +11,7 @@ bool has_more_to_come(AllocatorState& state, TenantState& tenant,
                       const AllocatorQuotas::WaterMarks& marks) {
   WaitingRange next;
   next.demand = tenant.unseen.back().demand;
+  next.expected_ms = std::max<std::int64_t>(tenant.claims_for_ms, 0);
   return standing(state, tenant, state.entry_of(std::move(next)), marks) !=
          AllocatorQuotas::Standing::at_quota;
 }

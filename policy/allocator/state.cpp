@@ -10,12 +10,14 @@
 namespace fairwater::inline policy::inline allocator {
 namespace {
 
-/// 0: of none is known how long it runs.
-std::int64_t shortest_expected_ms(const std::vector<WindowRange>& window) {
-  std::int64_t shortest_ms = 0;
+/// 0: of none of its tasks is known how long it runs. None: it has none.
+std::optional<std::int64_t> shortest_expected_ms(const std::vector<WindowRange>& window) {
+  std::optional<std::int64_t> shortest_ms;
   for (const WindowRange& entry : window) {
-    const std::int64_t expected_ms = entry.range.count > 0 ? entry.range.expected_ms : 0;
-    if (expected_ms > 0 && (shortest_ms == 0 || expected_ms < shortest_ms))
+    if (entry.range.count == 0) continue;
+    if (!shortest_ms) shortest_ms = 0;
+    const std::int64_t expected_ms = entry.range.expected_ms;
+    if (expected_ms > 0 && (*shortest_ms == 0 || expected_ms < *shortest_ms))
       shortest_ms = expected_ms;
   }
   return shortest_ms;
@@ -330,10 +332,14 @@ void AllocatorState::begin_debts_round() {
   ++claims_round_;
 }
 
+/// Who has run out claims what it did until its next window says what comes.
 void AllocatorState::refresh_claims(TenantState& tenant) {
   if (!counts_time()) return;
-  const bool claims = tenant.net > 0 && !tenant.window.empty();
-  const std::int64_t claims_for_ms = claims ? shortest_expected_ms(tenant.window) : -1;
+  std::int64_t claims_for_ms = -1;
+  if (tenant.net > 0) {
+    const std::int64_t before_ms = tenant.has_run_out() ? tenant.claims_for_ms : -1;
+    claims_for_ms = shortest_expected_ms(tenant.window).value_or(before_ms);
+  }
   if (std::exchange(tenant.claims_for_ms, claims_for_ms) != claims_for_ms) ++claims_round_;
 }
 

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include <catch2/catch.hpp>
 
@@ -31,8 +32,11 @@ struct Short {
   }
   void submit(std::uint32_t tenant, std::uint32_t jobs, std::uint32_t tasks, Amount millicores) {
     for (std::uint32_t i = 0; i < jobs; ++i)
-      queues[tenant].push_back(
-          {.job = JobId{++last_job}, .count = tasks, .demand = cpu(millicores), .rule = nullptr});
+      queues[tenant].push_back({.job = JobId{++last_job},
+                                .count = tasks,
+                                .demand = cpu(millicores),
+                                .rule = nullptr,
+                                .expected_ms = expected_ms});
   }
   /// Behind what a window shows.
   static bool hides_alike(const std::deque<WaitingRange>& queue, const ResourceVector& demand) {
@@ -65,6 +69,7 @@ struct Short {
         ++range->first_index;
         if (--range->count == 0) queue.erase(range);
         granted.insert(grant.tenant.value);
+        running.emplace_back(grant.task, deal.node);
       }
     return granted;
   }
@@ -76,14 +81,43 @@ struct Short {
       for (const std::uint32_t tenant : granted) show(tenant);
     return cycles;
   }
+  void end_all() {
+    for (const auto& [task, node] : std::exchange(running, {})) {
+      REQUIRE(cycle.release(task));
+      cycle.beat(node);
+    }
+  }
   [[nodiscard]] Amount held(std::uint32_t tenant) const {
     return cycle.tenant(TenantId{tenant}).used[kCpu] / 1000;
   }
 
   DealCycle cycle;
   std::map<std::uint32_t, std::deque<WaitingRange>> queues;
+  std::vector<std::pair<TaskKey, NodeId>> running;
   std::uint64_t last_job = 0;
+  std::int64_t expected_ms = 0;
 };
+
+TEST_CASE("what a creditor's window does not show yet its debtor does not take",
+          "[unit][allocator]") {
+  Short cluster(default_settings(Accounting::time));
+  cluster.expected_ms = 10'000;
+  cluster.tenant(1, 1);
+  cluster.tenant(2, 1);
+  SECTION("of many nodes") { cluster.nodes(160, 1000); }
+  SECTION("of a large one") { cluster.nodes(1, 160'000); }
+  cluster.submit(1, 1, 1000, 1000);
+  cluster.fill();
+  REQUIRE(cluster.held(1) == 160);
+  cluster.cycle.pass_to(100'000);
+  (void)cluster.cycle.settle_time();
+  REQUIRE(cluster.cycle.allocator().book().net(2) == 80 * 10 * 100'000);
+  cluster.submit(2, 400, 1, 1000);
+  cluster.end_all();
+  cluster.fill();
+  CHECK(cluster.held(1) == 0);
+  CHECK(cluster.held(2) == 160);
+}
 
 TEST_CASE("jobs of one task beside a job of thousands hold their part of an idle cluster",
           "[unit][allocator]") {
