@@ -350,7 +350,7 @@ void Contenders::put_in_credit(const AllocatorState& state, std::uint32_t slot, 
   Place& place = places_[slot];
   if (place.late_ms == kNever) return;
   const TenantState& tenant = state.at(slot);
-  place.less_kept_ms = -kept_from_part_ms(tenant, state.held_in_time(tenant));
+  place.less_kept_ms = -kept_from_part_ms(state, tenant, state.held_in_time(tenant));
   if (place.less_kept_ms != 0) credit.emplace(place.less_kept_ms, place.late_ms, slot);
 }
 

@@ -23,9 +23,10 @@ struct LateOrder {
 };
 
 /// For how long, all in all, the tenant, which waits, was kept from the whole of its part, by what
-/// it is owed; 0 where it is owed nothing, or holds its part. Of one that is owed nothing for
-/// waiting (time_turns.hpp) nobody knows: it is a millisecond at least.
-[[nodiscard]] std::int64_t kept_from_part_ms(const TenantState& tenant, MicroUnits held);
+/// it is owed; 0 where it is owed nothing, or holds its part. Of one that only owes
+/// (time_turns.hpp) nobody knows: it is a millisecond at least.
+[[nodiscard]] std::int64_t kept_from_part_ms(const AllocatorState& state, const TenantState& tenant,
+                                             MicroUnits held);
 
 /// Of a task of a tenant that waits, if it holds so much.
 [[nodiscard]] LateOrder late_order(const AllocatorState& state, const TenantState& tenant,

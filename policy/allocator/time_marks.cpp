@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "policy/allocator/time_turns.hpp"
 #include "policy/core/wide.hpp"
 
 namespace fairwater::inline policy::inline allocator {
@@ -105,12 +106,15 @@ void refresh_debtor(AllocatorState& state, TenantState& debtor) {
     for (const IouBook::Iou& iou : book.debts_of(debtor.id.value))
       give_way(state.tenant(TenantId{iou.creditor}), iou.units);
   } else {
-    for (const RankKey& key : state.waiting()) {
-      TenantState& creditor = state.at(key.slot);
-      if (creditor.net <= 0) continue;
+    const auto look_at = [&](std::uint32_t slot) {
+      TenantState& creditor = state.at(slot);
+      if (creditor.net <= 0) return;
       if (const Units owed = book.owed(debtor.id.value, creditor.id.value); owed > 0)
         give_way(creditor, owed);
-    }
+    };
+    for (const RankKey& key : state.waiting()) look_at(key.slot);
+    for (const std::uint32_t slot : state.run_out())
+      if (state.at(slot).window.empty()) look_at(slot);
   }
   debtor.returns.away = static_cast<MicroUnits>(std::min(away, most));
 }
@@ -147,6 +151,22 @@ MarkMove move_to(AllocatorState& state, const Debt& debt, TenantState& creditor,
   move.moved = static_cast<MicroUnits>(std::min(way, left));
   move.due = way == due ? move.moved : static_cast<MicroUnits>(due);
   return move;
+}
+
+/// Of one without debts. Quotas are whole amounts: who only owes, and so is never in credit, would
+/// have nothing of a part that is less than one.
+Standing standing_by_part(AllocatorState& state, const TenantState& tenant,
+                          const WindowRange& range, Standing by_quota,
+                          const AllocatorQuotas::WaterMarks& marks) {
+  if (by_quota != Standing::at_quota || !only_owes(state, tenant)) return by_quota;
+  state.refresh_parts();
+  const std::size_t resource = state.accounts().time().resource();
+  if (state.cost_in_time(range) == 0 || state.held_in_time(tenant) >= tenant.part) return by_quota;
+  for (const std::size_t r : range.asks)
+    if (r != resource &&
+        !state.quotas().quota_is_at_least(tenant, r, tenant.holdings[r].counted + 1, marks))
+      return by_quota;
+  return Standing::straddling;
 }
 
 /// Whether the credit covers one that costs so much, or it needs none.
@@ -247,7 +267,8 @@ Standing standing(AllocatorState& state, TenantState& tenant, const WindowRange&
 
 Standing standing_in_time(AllocatorState& state, TenantState& tenant, const WindowRange& range,
                           Standing by_quota, const AllocatorQuotas::WaterMarks& marks) {
-  if (tenant.net == 0 || (tenant.net > 0 && by_quota == Standing::within)) return by_quota;
+  if (tenant.net == 0) return standing_by_part(state, tenant, range, by_quota, marks);
+  if (tenant.net > 0 && by_quota == Standing::within) return by_quota;
   state.refresh_parts();
   const std::size_t resource = state.accounts().time().resource();
   const MicroUnits cost = state.cost_in_time(range);
@@ -287,7 +308,9 @@ bool is_surely_without_claim(const AllocatorState& state, const TenantState& ten
     is_at_quota = is_at_quota ||
                   quotas.quota_is_surely_less(tenant, r, tenant.holdings[r].counted + 1, highest);
   if (!is_at_quota) return false;
-  if (tenant.net <= 0) return true;
+  if (tenant.net < 0) return true;
+  if (tenant.net == 0)
+    return state.held_in_time(tenant) >= tenant.part || !only_owes(state, tenant);
   const MicroUnits covered = covered_for(tenant, range.range.expected_ms);
   if (covered == 0) return true;
   const std::size_t resource = state.accounts().time().resource();

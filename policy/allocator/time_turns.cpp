@@ -14,11 +14,35 @@ constexpr Wide kMost = Wide{1} << 60;
 /// Far more than the rounding of the few operations below.
 constexpr double kRounding = 0x1p-40;
 
+/// Whether others come to owe the tenant, which owes nothing, for what it is kept from.
+bool is_owed_for_waiting(const AllocatorState& state, const TenantState& tenant) {
+  for (auto group = tenant.group; group != QuotaTree::kRoot;
+       group = state.quotas().group(group).parent)
+    if (!state.quotas().group(group).terms.rights.may_lend) return false;
+  return tenant.terms.may_lend && tenant.net < cap_of(tenant.terms.caps.lend, tenant.part);
+}
+
+/// Whether it comes to owe all that its next task takes beyond its part.
+bool owes_what_it_takes(const AllocatorState& state, const TenantState& tenant) {
+  if (!tenant.may_exceed_quota()) return false;
+  for (auto group = tenant.group; group != QuotaTree::kRoot;
+       group = state.quotas().group(group).parent)
+    if (state.quotas().group(group).terms.rights.caps.borrow != DebtCap{}) return false;
+  const Units most = std::min(cap_of(tenant.terms.caps.borrow, tenant.part),
+                              cap_of(state.settings.debts, tenant.part));
+  if (most == kUnlimited) return true;
+  if (tenant.window.empty()) return false;
+  const WindowRange& next = tenant.window.front();
+  const Wide beyond = std::max<Wide>(state.cost_in_time(next) - tenant.part, 0);
+  return next.range.expected_ms > 0 &&
+         beyond * next.range.expected_ms <= (Wide{most} + tenant.net) * kMicroUnitsPerUnit;
+}
+
 }  // namespace
 
-bool is_owed_for_waiting(const TenantState& tenant) {
-  if (tenant.net < 0) return true;
-  return tenant.terms.may_lend && tenant.net < cap_of(tenant.terms.caps.lend, tenant.part);
+bool only_owes(const AllocatorState& state, const TenantState& tenant) {
+  return tenant.net >= 0 && !is_owed_for_waiting(state, tenant) &&
+         owes_what_it_takes(state, tenant);
 }
 
 TurnPart turn_part(const TenantState& tenant) {
@@ -28,7 +52,7 @@ TurnPart turn_part(const TenantState& tenant) {
 TurnTerms turn_terms(const AllocatorState& state, const TenantState& tenant,
                      const WindowRange& next) {
   const MicroUnits held = state.held_in_time(tenant);
-  const MicroUnits cost = is_owed_for_waiting(tenant) ? state.cost_in_time(next) : 0;
+  const MicroUnits cost = only_owes(state, tenant) ? 0 : state.cost_in_time(next);
   const TurnPart counted = turn_part(tenant);
   return {.held = held + cost,
           .owed = Wide{cost} * next.range.expected_ms - Wide{counted.net} * kMicroUnitsPerUnit,

@@ -11,12 +11,12 @@ namespace fairwater::inline policy::inline allocator {
 
 class AllocatorState;
 
-/// Whether others come to owe the tenant more, or it owes less, for what it is kept from while it
-/// waits: not when it owes nothing and may not lend, or is owed all that it may be.
-[[nodiscard]] bool is_owed_for_waiting(const TenantState& tenant);
+/// Whether the tenant, which waits, is owed nothing for what it is kept from, as it may not lend or
+/// is owed all that it may be, owes nothing either, but comes to owe what it takes beyond its part.
+[[nodiscard]] bool only_owes(const AllocatorState& state, const TenantState& tenant);
 
 /// What a tenant's turn with its next task is made of: (held + owed / memory) / per. The task does
-/// not count where the tenant is owed nothing for waiting.
+/// not count where the tenant only owes.
 struct TurnTerms {
   MicroUnits held = 0;  ///< with the task
   Wide owed = 0;       ///< micro-unit-milliseconds: what the task is expected to take, less its net
