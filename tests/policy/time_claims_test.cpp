@@ -20,16 +20,12 @@ TimedCluster sixteen_slots() {
   return cluster;
 }
 
-/// The debtor took all of so many slots for 100 s while the other, which has a max of four, was
-/// away.
-TimedCluster owes_one_with_a_max(Amount capacity, bool may_borrow) {
-  TimedCluster cluster(slot_settings());
+/// The debtor took all of them for 100 s while the other, which has a max of four, was away.
+TimedCluster owes_one_with_a_max(bool may_borrow) {
+  TimedCluster cluster = sixteen_slots();
   TenantTerms terms = terms_of(1);
   terms.max = slots(4);
-  cluster.tenant(kDebtor, terms_of(1));
   cluster.tenant(kCreditor, terms);
-  cluster.node(1, slots(capacity));
-  cluster.submit(kDebtor, 1'000'000, task_of(1000));
   cluster.run_until(100'000);
   REQUIRE(cluster.net(kDebtor) == -400'000);
   terms = terms_of(1);
@@ -39,7 +35,7 @@ TimedCluster owes_one_with_a_max(Amount capacity, bool may_borrow) {
 }
 
 TEST_CASE("what a creditor cannot use its debtor has, though it may not borrow") {
-  TimedCluster cluster = owes_one_with_a_max(16, false);
+  TimedCluster cluster = owes_one_with_a_max(false);
   SECTION("it is at its max") {
     cluster.submit(kCreditor, 1'000'000, task_of(1000));
     cluster.run_until(110'000);
@@ -58,7 +54,7 @@ TEST_CASE("what a creditor cannot use its debtor has, though it may not borrow")
 }
 
 TEST_CASE("what a creditor cannot use its debtor has before who borrows") {
-  TimedCluster cluster = owes_one_with_a_max(16, true);
+  TimedCluster cluster = owes_one_with_a_max(true);
   cluster.tenant(kOther, terms_of(1));
   cluster.submit(kCreditor, 1'000'000, task_of(1000));
   cluster.submit(kOther, 1'000'000, task_of(1000));
