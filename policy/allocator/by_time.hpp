@@ -23,10 +23,10 @@
 // the part of those that wait for nothing (policy/allocator/group_turns.hpp). So what it is owed
 // counts, and what its task would add to what it has had: a debt as large as a usual task weighs as
 // much as a unit that is held. A memory in proportion to the tasks is what keeps parts that are
-// smaller than a task even over time, whether tasks take seconds or days. Of a tenant that is owed
-// nothing for waiting (time_turns.hpp) the task does not count, and below its part it comes before
-// late tasks of others that are owed nothing: it would else wait for as long as others have smaller
-// tasks, or larger parts. What it holds beyond its part with it it owes, and then it counts.
+// smaller than a task even over time, whether tasks take seconds or days. Of a tenant that only
+// owes (time_turns.hpp) the task does not count, and below its part it comes before late tasks of
+// others that are owed nothing: it would else wait for as long as others have smaller tasks, or
+// larger parts. What it holds beyond its part with it it owes, and then it counts.
 //
 // Kept room. A task for which the node has no room at its turn gets a place: the moment from which
 // on the node is expected to have room for it, by when the tasks there must end and what has a

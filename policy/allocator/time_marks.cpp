@@ -299,7 +299,8 @@ Standing standing_in_time(AllocatorState& state, TenantState& tenant, const Wind
 }
 
 /// As standing_in_time: what a tenant owes moves it further from a claim, and what it is owed gives
-/// it one only where its credit covers the task, or it is below its quota with it.
+/// it one only where its credit covers the task, or it is below its quota with it. One that only
+/// owes has one below its part.
 bool is_surely_without_claim(const AllocatorState& state, const TenantState& tenant,
                              const WindowRange& range, const AllocatorQuotas::WaterMarks& highest) {
   const AllocatorQuotas& quotas = state.quotas();
