@@ -118,12 +118,7 @@ std::optional<std::string> explain_preemption(
       return "preempts nobody: its tenant holds " + std::to_string(held[r]) +
              " of its runtime quota of " + amount_text(quota[r], r) + ", and it asks for " +
              std::to_string(entry.asked_at_once(r));
-  const ResourceVector left = quota - held - given_way_below_quota(state, tenant);
-  bool is_below_mark = true;
-  for (const std::size_t r : entry.asks)
-    is_below_mark = is_below_mark && entry.asked_at_once(r) <= left[r];
-  if (!is_below_mark)
-    std::erase_if(rights, [](const PreemptionRight& right) { return !right.is_for_min(); });
+  keep_below_mark(rights, entry, quota - held - given_way_below_quota(state, tenant));
   if (rights.empty()) return "preempts nobody: its tenant is at its mark while it owes others";
   ComingRooms rooms(state);
   const GroupLacks lacks(state, groups, tenant, entry.range.demand);

@@ -71,4 +71,13 @@ std::vector<PreemptionRight> preemption_rights(const AllocatorState& state,
   return rights;
 }
 
+void keep_below_mark(std::vector<PreemptionRight>& rights, const WindowRange& entry,
+                     const ResourceVector& left_below_mark) {
+  for (const std::size_t r : entry.asks)
+    if (entry.asked_at_once(r) > left_below_mark[r]) {
+      std::erase_if(rights, [](const PreemptionRight& right) { return !right.is_for_min(); });
+      return;
+    }
+}
+
 }  // namespace fairwater::inline policy::inline allocator

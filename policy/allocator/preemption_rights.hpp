@@ -37,4 +37,8 @@ struct TowardsMins {
                                                              const WindowRange& entry, bool for_min,
                                                              const TowardsMins& towards);
 
+/// Where the task goes beyond what its tenant may hold below its mark, its job's word is no right.
+void keep_below_mark(std::vector<PreemptionRight>& rights, const WindowRange& entry,
+                     const ResourceVector& left_below_mark);
+
 }  // namespace fairwater::inline policy::inline allocator

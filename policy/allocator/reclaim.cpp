@@ -133,15 +133,11 @@ class Reclaiming {
       const std::uint32_t at_once = entry.starts_at_once;
       for (std::uint32_t tasks = 0; tasks < entry.range.count; tasks += at_once) {
         if (served_ >= kMostReclaimers || !is_within(left, entry)) return;
-        const bool is_below_mark = is_within(left_below_mark, entry);
-        for (const std::size_t r : entry.asks) {
-          left[r] -= entry.asked_at_once(r);
-          left_below_mark[r] -= entry.asked_at_once(r);
-        }
+        for (const std::size_t r : entry.asks) left[r] -= entry.asked_at_once(r);
         rights_ = preemption_rights(state_, tenant, entry, for_min_,
                                     {groups(), victims_.preempted(), claims_});
-        if (!is_below_mark)
-          std::erase_if(rights_, [](const PreemptionRight& right) { return !right.is_for_min(); });
+        keep_below_mark(rights_, entry, left_below_mark);
+        for (const std::size_t r : entry.asks) left_below_mark[r] -= entry.asked_at_once(r);
         const bool was_promised = take_promised(tenant, entry);
         if (has_room > 0) {
           has_room -= std::min(has_room, at_once);
