@@ -97,6 +97,16 @@ using GroupId = StrongId<struct GroupTag, std::uint32_t>;
 struct QuotaPlace {
   GroupId group{};    ///< whose quota it shares; none: the cluster
   Weight weight = 1;  ///< among those that share it
+  /// Of single resources, in place of `weight`; 0: none of its own.
+  ResourceWeights own_weights{};
+  [[nodiscard]] Weight weight_of(std::size_t resource) const {
+    return own_weights[resource] > 0 ? own_weights[resource] : weight;
+  }
+  [[nodiscard]] ResourceWeights weights() const {
+    ResourceWeights all{};
+    for (std::size_t r = 0; r < kMaxResources; ++r) all[r] = weight_of(r);
+    return all;
+  }
   friend bool operator==(const QuotaPlace&, const QuotaPlace&) = default;
 };
 
@@ -130,7 +140,7 @@ struct TenantTerms {
   bool leaving = false;
   /// The most that others may owe it, and that it may owe, where the ledger counts time.
   LoanCaps caps{};
-  /// None: it shares the cluster with the weight that it has in the sequence.
+  /// None: it shares the cluster with the weight that it has in the sequence, of all resources.
   std::optional<QuotaPlace> place = std::nullopt;
   [[nodiscard]] bool lends() const { return may_lend || leaving; }
   [[nodiscard]] bool borrows() const { return may_borrow && !leaving; }

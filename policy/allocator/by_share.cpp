@@ -44,9 +44,10 @@ class ShareFilling {
 
  private:
   void push(TenantState& tenant, std::uint32_t cursor) {
-    turns_.push_back({is_below_every_min(tenant),
-                      weighted_share(tenant.used, state_.capacity(), tenant.terms.weight), &tenant,
-                      cursor});
+    turns_.push_back(
+        {is_below_every_min(tenant),
+         weighted_share(tenant.used, state_.capacity(), place_of(tenant.terms).weights()), &tenant,
+         cursor});
     std::push_heap(turns_.begin(), turns_.end(), ShareComesAfter{});
   }
 

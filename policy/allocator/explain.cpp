@@ -16,10 +16,8 @@ namespace fairwater::inline policy::inline allocator {
 namespace {
 
 std::string resource_name(std::size_t resource, const ObstacleNames& names) {
-  if (resource == kCpu) return "millicores of cpu";
-  if (resource == kMemory) return "MiB of memory";
-  return "of " + (resource < names.resources.size() ? names.resources[resource]
-                                                    : "resource " + std::to_string(resource));
+  const char* unit = resource == kCpu ? "millicores " : resource == kMemory ? "MiB " : "";
+  return unit + ("of " + plain_resource_name(resource, names));
 }
 
 /// Devices in one message.
@@ -371,22 +369,28 @@ class Explanation {
         add("share", std::move(*text));
       return;
     }
-    const WeightedShare share =
-        weighted_share(tenant_.used, state_.capacity(), tenant_.terms.weight);
+    const auto share_of = [&](const TenantState& tenant) {
+      return weighted_share(tenant.used, state_.capacity(), place_of(tenant.terms).weights());
+    };
+    const WeightedShare share = share_of(tenant_);
     const auto smaller =
         std::count_if(state_.waiting().begin(), state_.waiting().end(), [&](const RankKey& key) {
           const TenantState& other = state_.at(key.slot);
-          return &other != &tenant_ &&
-                 compare(weighted_share(other.used, state_.capacity(), other.terms.weight), share) <
-                     0;
+          return &other != &tenant_ && compare(share_of(other), share) < 0;
         });
     if (smaller == 0 || share.total == 0) return;
     const auto thousandths = [](auto part, auto whole) {
       return std::to_string(static_cast<std::int64_t>(Wide{part} * 1000 / Wide{whole}));
     };
     add("share", "its tenant's dominant share is " + thousandths(share.amount, share.total) +
-                     " thousandths, and " + thousandths(share.weight, state_.sequence.cycle()) +
-                     " belong to it by weight; " + std::to_string(smaller) +
+                     " thousandths, and " +
+                     thousandths(share.weight,
+                                 state_.quotas().weights_in(QuotaTree::kRoot, share.resource)) +
+                     " belong to it by weight" +
+                     (place_of(tenant_.terms).weights() == alike(share.weight)
+                          ? ""
+                          : " for " + plain_resource_name(share.resource, names_)) +
+                     "; " + std::to_string(smaller) +
                      " tenant(s) that wait have less by weight, and come first");
   }
 

@@ -64,8 +64,13 @@ class ShareExplanation {
   }
 
   [[nodiscard]] std::string share_of(ShareTree::Node node) const {
-    return "has a dominant share of " + thousandths(shares_.tree.share(node)) +
-           " thousandths by a weight of " + std::to_string(shares_.tree.weight(node));
+    const ShareTree& tree = shares_.tree;
+    const Weight weight = tree.weight(node);
+    return "has a dominant share of " + thousandths(tree.share(node)) +
+           " thousandths by a weight of " + std::to_string(weight) +
+           (tree.weights(node) == alike(weight)
+                ? ""
+                : " for " + plain_resource_name(tree.resource(node), names_));
   }
 
   [[nodiscard]] std::string order(ShareTree::Node own, ShareTree::Node first) const {
@@ -108,6 +113,13 @@ std::optional<std::string> explain_share_in_tree(const AllocatorState& state,
                                                  const TenantState& tenant, const WindowRange& next,
                                                  const ObstacleNames& names) {
   return ShareExplanation(state, tenant, next, names).run();
+}
+
+std::string plain_resource_name(std::size_t resource, const ObstacleNames& names) {
+  if (resource == kCpu) return "cpu";
+  if (resource == kMemory) return "memory";
+  return resource < names.resources.size() ? names.resources[resource]
+                                           : "resource " + std::to_string(resource);
 }
 
 std::string group_name(GroupId group, const ObstacleNames& names) {

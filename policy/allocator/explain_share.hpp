@@ -16,7 +16,8 @@ namespace fairwater::inline policy::inline allocator {
                                                                const WindowRange& next,
                                                                const ObstacleNames& names);
 
-/// As messages name it.
+/// As messages name them.
 [[nodiscard]] std::string group_name(GroupId group, const ObstacleNames& names);
+[[nodiscard]] std::string plain_resource_name(std::size_t resource, const ObstacleNames& names);
 
 }  // namespace fairwater::inline policy::inline allocator

@@ -29,6 +29,11 @@ std::size_t resources_of(const ResourceVector& granules) {
   return resources;
 }
 
+/// Of a tenant without a place of its own the weight is where it is looked at most.
+Weight weight_in_quota(const TenantState& tenant, std::size_t resource) {
+  return tenant.has_place ? tenant.terms.place->weight_of(resource) : tenant.rank.weight;
+}
+
 }  // namespace
 
 AllocatorQuotas::AllocatorQuotas(const ResourceVector& granules, const ResourceVector& units)
@@ -99,11 +104,9 @@ void AllocatorQuotas::set_group(GroupId id, const GroupTerms& terms) {
   } else {
     FAIRWATER_CHECK(groups_[number].parent == parent, "a group stays in its group");
     if (groups_[number].terms == terms) return;
-    groups_[parent].weights -= groups_[number].terms.place.weight;
-    tree_.set_weight(number, terms.place.weight);
-    parts_.set_weight(number, terms.place.weight);
+    add_weights(parent, groups_[number].terms.place, -1);
   }
-  groups_[parent].weights += terms.place.weight;
+  add_weights(parent, terms.place, 1);
   groups_[number].terms = terms;
   const bool has_min = std::any_of(terms.min.begin(), terms.min.end(),
                                    [](const auto& min) { return min.value_or(0) > 0; });
@@ -113,6 +116,8 @@ void AllocatorQuotas::set_group(GroupId id, const GroupTerms& terms) {
     with_min_.erase(number);
   for (std::size_t r = 0; r < kMaxResources; ++r) {
     if (!counts(r)) continue;
+    tree_.set_weight(number, r, terms.place.weight_of(r));
+    parts_.set_weight(number, r, terms.place.weight_of(r));
     tree_.set_min(number, r, terms.min[r]);
     set_quota_max(number, r);
   }
@@ -124,12 +129,17 @@ void AllocatorQuotas::set_group(GroupId id, const GroupTerms& terms) {
   }
 }
 
+void AllocatorQuotas::add_weights(QuotaTree::Group group, const QuotaPlace& place, int sign) {
+  for (std::size_t r = 0; r < kMaxResources; ++r)
+    groups_[group].weights[r] += Wide{sign} * place.weight_of(r);
+}
+
 /// Its tenants' mins may be more than its plain share.
 void AllocatorQuotas::set_quota_max(QuotaTree::Group group, std::size_t resource) {
   const Group& own = groups_[group];
   Amount max = own.terms.max[resource];
   if (!own.terms.rights.may_borrow) {
-    const Amount share = plain_share(own.parent, own.terms.place.weight, resource);
+    const Amount share = plain_share(own.parent, own.terms.place.weight_of(resource), resource);
     max = std::min(max, std::max(tree_.min(group, resource), share));
   }
   tree_.set_max(group, resource, max);
@@ -169,14 +179,14 @@ void AllocatorQuotas::join(TenantState& tenant) {
   tenant.has_place = tenant.terms.place.has_value();
   tenant.group = number_of(place.group);
   tenant.group_may_borrow = groups_may_borrow(tenant);
-  groups_[tenant.group].weights += place.weight;
+  add_weights(tenant.group, place, 1);
   add_used(tenant, tenant.held_in_all());
   for (std::size_t r = 0; r < kMaxResources; ++r)
     if (counts(r)) tree_.set_member(tenant.group, tenant.id.value, r, {});
   for (std::size_t r = 0; r < kMaxResources; ++r)
     if (counts(r))
       parts_.set_member(tenant.group, tenant.id.value, r,
-                        {.weight = place.weight,
+                        {.weight = place.weight_of(r),
                          .min = micro_units_of(tenant.terms.min[r], r),
                          .max = micro_units_of(tenant.terms.max[r], r),
                          .request = kUnlimited});
@@ -184,7 +194,7 @@ void AllocatorQuotas::join(TenantState& tenant) {
 }
 
 void AllocatorQuotas::leave(const TenantState& tenant) {
-  groups_[tenant.group].weights -= place_of(tenant.terms).weight;
+  add_weights(tenant.group, place_of(tenant.terms), -1);
   add_used(tenant, ResourceVector{} - tenant.held_in_all());
   for (std::size_t r = 0; r < kMaxResources; ++r)
     if (counts(r)) tree_.erase_member(tenant.group, tenant.id.value, r);
@@ -195,7 +205,7 @@ void AllocatorQuotas::leave(const TenantState& tenant) {
 inline QuotaGroup AllocatorQuotas::member(const TenantState& tenant, std::size_t resource) const {
   const Amount request =
       std::min(kUnlimited, tenant.used[resource] + std::min(kUnlimited, tenant.pending[resource]));
-  const Weight weight = tenant.has_place ? tenant.terms.place->weight : tenant.terms.weight;
+  const Weight weight = weight_in_quota(tenant, resource);
   const Amount min = tenant.terms.min[resource];
   Amount max = tenant.terms.max[resource];
   if (!tenant.terms.borrows())
@@ -292,10 +302,12 @@ bool AllocatorQuotas::has_room(const TenantState& tenant, std::size_t resource, 
 Amount AllocatorQuotas::plain_share(QuotaTree::Group group, Weight weight,
                                     std::size_t resource) const {
   const Group& shared = groups_[group];
-  const Amount whole = group == QuotaTree::kRoot
-                           ? tree_.capacity(resource)
-                           : plain_share(shared.parent, shared.terms.place.weight, resource);
-  return static_cast<Amount>((Wide{whole} * weight + shared.weights - 1) / shared.weights);
+  const Amount whole =
+      group == QuotaTree::kRoot
+          ? tree_.capacity(resource)
+          : plain_share(shared.parent, shared.terms.place.weight_of(resource), resource);
+  return static_cast<Amount>((Wide{whole} * weight + shared.weights[resource] - 1) /
+                             shared.weights[resource]);
 }
 
 ResourceVector AllocatorQuotas::quota(const TenantState& tenant) const {
@@ -361,7 +373,7 @@ bool AllocatorQuotas::quota_is_surely_less(const TenantState& tenant, std::size_
   if (!counts(resource)) return amount > 0;
   const Holding& holding = tenant.holdings[resource];
   if (amount > holding.wanted) return true;
-  const Weight weight = tenant.has_place ? tenant.terms.place->weight : tenant.rank.weight;
+  const Weight weight = weight_in_quota(tenant, resource);
   const double poured = highest[resource] * static_cast<double>(weight);
   const double doubt = 2 + kRounding * (poured + static_cast<double>(holding.wanted));
   return poured - static_cast<double>(amount - holding.base) < -doubt;
@@ -372,7 +384,7 @@ double AllocatorQuotas::surely_less_below(const TenantState& tenant, std::size_t
   if (!counts(resource)) return amount > 0 ? 2 * kBoundless : 0;
   const Holding& holding = tenant.holdings[resource];
   if (amount > holding.wanted) return 2 * kBoundless;
-  const Weight weight = tenant.has_place ? tenant.terms.place->weight : tenant.rank.weight;
+  const Weight weight = weight_in_quota(tenant, resource);
   const double poured = static_cast<double>(amount - holding.base) - 2 -
                         kRounding * static_cast<double>(holding.wanted);
   return std::max(0.0, poured / static_cast<double>(weight) * (1 - 4 * kRounding));

@@ -105,6 +105,10 @@ class AllocatorQuotas {
   [[nodiscard]] bool is_below_min(QuotaTree::Group group) const;
   /// O(groups with a min of their own).
   [[nodiscard]] bool some_group_is_below_min() const;
+  /// Of those that share the group's quota of the resource.
+  [[nodiscard]] Wide weights_in(QuotaTree::Group group, std::size_t resource) const {
+    return groups_[group].weights[resource];
+  }
   /// The root counts.
   [[nodiscard]] std::size_t group_count() const { return groups_.size(); }
   [[nodiscard]] bool is_in(const TenantState& tenant, QuotaTree::Group group) const;
@@ -175,11 +179,13 @@ class AllocatorQuotas {
     GroupId id;
     QuotaTree::Group parent = QuotaTree::kRoot;
     GroupTerms terms;
-    Wide weights = 0;  ///< of those that share its quota
+    std::array<Wide, kMaxResources> weights{};  ///< of those that share its quota
     ResourceVector used;
     ResourceVector promised;
   };
   [[nodiscard]] QuotaTree::Group number_of(GroupId id) const;
+  /// `sign`: 1 for who comes to share the group's quota, -1 for who does no more.
+  void add_weights(QuotaTree::Group group, const QuotaPlace& place, int sign);
   void set_quota_max(QuotaTree::Group group, std::size_t resource);
   void add_used(const TenantState& tenant, const ResourceVector& more);
   /// What falls to `weight` in the group by weights alone, rounded up: a part of one gpu is one.

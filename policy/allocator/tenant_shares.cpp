@@ -44,8 +44,9 @@ TenantShares tenant_shares(const AllocatorState& state) {
   shares.of_group.push_back(ShareTree::kRoot);
   for (QuotaTree::Group group = 1; group < state.quotas().group_count(); ++group) {
     const auto bounds = state.quotas().group(group);
-    shares.of_group.push_back(shares.tree.add_group(
-        shares.of_group[bounds.parent], bounds.terms.place.weight, rank_of(bounds.id.value, true)));
+    shares.of_group.push_back(shares.tree.add_group(shares.of_group[bounds.parent],
+                                                    bounds.terms.place.weights(),
+                                                    rank_of(bounds.id.value, true)));
     shares.tree.set_below_min(shares.of_group.back(), is_below_own_min(bounds));
   }
   shares.of_tenant.resize(state.slots());
@@ -56,8 +57,8 @@ TenantShares tenant_shares(const AllocatorState& state) {
       if (!tenant.used.is_zero()) shares.tree.add_held(parent, tenant.used);
       continue;
     }
-    const Weight weight = tenant.has_place ? tenant.terms.place->weight : tenant.terms.weight;
-    shares.of_tenant[slot] = shares.tree.add_leaf(parent, weight, rank_of(tenant.id.value, false));
+    shares.of_tenant[slot] = shares.tree.add_leaf(parent, place_of(tenant.terms).weights(),
+                                                  rank_of(tenant.id.value, false));
     shares.set(tenant, nullptr);
   }
   return shares;

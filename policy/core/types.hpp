@@ -53,6 +53,14 @@ inline constexpr std::size_t kMemory = 1;
 /// "No limit" in a `max`: large, and safe to add to another amount.
 inline constexpr Amount kUnlimited = Amount{1} << 61;
 
+/// Of one sharer, by the index of each resource.
+using ResourceWeights = std::array<Weight, kMaxResources>;
+[[nodiscard]] constexpr ResourceWeights alike(Weight weight) {
+  ResourceWeights weights{};
+  weights.fill(weight);
+  return weights;
+}
+
 /// Amounts per resource, by the index that the cluster's ResourceCatalog gives each name.
 struct ResourceVector {
   std::array<Amount, kMaxResources> amount{};

@@ -5,6 +5,8 @@
 // A share is kept to 2^-80 of the cluster, each operation rounding down once; a group of thousands
 // of siblings is off by less than 2^-66. Shares by weight are compared to 2^-64, so that what is
 // equal counts as equal; a millicore of a million processors, over a weight of 10^9, is 2^-60.
+// Where one sharer's weights for two resources are further apart than 2^14 to 1, a group around it
+// may be off by that much more, and of two that are equal the wrong one may come first.
 #pragma once
 
 #include <algorithm>
@@ -28,6 +30,21 @@ inline constexpr FixedShare kMostShare = kWholeShare * 64;
   if (whole == 0 || part / whole >= kMostShare / kWholeShare) return kMostShare;
   FixedShare ratio = part / whole;
   FixedShare rest = part % whole;
+  for (int step = 0; step < 2; ++step) {
+    rest <<= kStep;
+    ratio = (ratio << kStep) + rest / whole;
+    rest %= whole;
+  }
+  return ratio;
+}
+
+/// part * weight / whole, where that is 2^32 at most. The rest as above, the weight 1 to 2^32.
+[[nodiscard]] inline FixedShare weighted_ratio(FixedShare part, Weight weight, FixedShare whole) {
+  constexpr int kStep = kShareBits / 2;
+  if (part == 0) return 0;
+  const FixedShare weighted = part * static_cast<FixedShare>(weight);
+  FixedShare ratio = weighted / whole;
+  FixedShare rest = weighted % whole;
   for (int step = 0; step < 2; ++step) {
     rest <<= kStep;
     ratio = (ratio << kStep) + rest / whole;

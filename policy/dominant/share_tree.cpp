@@ -9,15 +9,17 @@ ShareTree::ShareTree(const ResourceVector& capacity) : capacity_(capacity), node
   nodes_[kRoot].level = 0;
 }
 
-ShareTree::Node ShareTree::add_group(Node parent, Weight weight, std::uint64_t rank) {
-  const Node node = add_leaf(parent, weight, rank);
+ShareTree::Node ShareTree::add_group(Node parent, const ResourceWeights& weights,
+                                     std::uint64_t rank) {
+  const Node node = add_leaf(parent, weights, rank);
   nodes_[node].level = static_cast<std::uint32_t>(levels_.size());
   levels_.emplace_back();
   return node;
 }
 
-ShareTree::Node ShareTree::add_leaf(Node parent, Weight weight, std::uint64_t rank) {
-  nodes_.push_back({.parent = parent, .weight = weight, .rank = rank});
+ShareTree::Node ShareTree::add_leaf(Node parent, const ResourceWeights& weights,
+                                    std::uint64_t rank) {
+  nodes_.push_back({.parent = parent, .weights = weights, .rank = rank});
   return static_cast<Node>(nodes_.size() - 1);
 }
 
@@ -83,8 +85,7 @@ void ShareTree::take_out(Child& child) {
     return;
   }
   parent.open.erase(child.turn);
-  for (std::size_t r = 0; r < kMaxResources; ++r)
-    parent.rising[r] -= child.direction[r] * static_cast<FixedShare>(child.weight);
+  for (std::size_t r = 0; r < kMaxResources; ++r) parent.rising[r] -= child.rising[r];
   child.is_open = false;
 }
 
@@ -96,7 +97,14 @@ void ShareTree::put_idle(Child& child, const ResourceVector& held) {
 void ShareTree::put_open(Node node, const Shares& held, bool is_below_min) {
   Child& child = nodes_[node];
   child.is_open = true;
-  child.share = *std::max_element(held.begin(), held.end());
+  std::size_t dominant = 0;
+  for (std::size_t r = 1; r < kMaxResources; ++r)
+    if (held[r] * static_cast<FixedShare>(child.weights[dominant]) >
+        held[dominant] * static_cast<FixedShare>(child.weights[r]))
+      dominant = r;
+  child.dominant = dominant;
+  child.share = held[dominant];
+  child.weight = child.weights[dominant];
   child.turn = {.is_below_min = is_below_min,
                 .by_weight = fairwater::by_weight(child.share, child.weight),
                 .rank = child.rank,
@@ -104,8 +112,8 @@ void ShareTree::put_open(Node node, const Shares& held, bool is_below_min) {
   Level& parent = level(child.parent);
   parent.open.insert(child.turn);
   for (std::size_t r = 0; r < kMaxResources; ++r) {
-    child.direction[r] = fixed_ratio(held[r], child.share);
-    parent.rising[r] += child.direction[r] * static_cast<FixedShare>(child.weight);
+    child.rising[r] = weighted_ratio(held[r], child.weight, child.share);
+    parent.rising[r] += child.rising[r];
   }
 }
 

@@ -2,9 +2,9 @@
 // Workloads" (SoCC 2013), H-DRF, with weights.
 //
 //   From the top down, the next task is of the child with the smallest `share / weight` that has
-//   one which can be placed; of two alike the lower rank. A leaf's share is its dominant share
-//   (policy/dominant/weighted_share.hpp). A group's is that of the sum of what its children hold,
-//   where
+//   one which can be placed; of two alike the lower rank. A leaf's share is its dominant share, of
+//   the resource of which it has most by its weight for that (policy/dominant/weighted_share.hpp).
+//   A group's is that of the sum of what its children hold, where
 //   - children that have something placeable count as if each had no more, by weight, than the
 //     least of them: with all they hold, scaled down to that. What one of them has of something
 //     that the others do not want is no reason to keep from these what they want;
@@ -47,10 +47,10 @@ class ShareTree {
 
   explicit ShareTree(const ResourceVector& capacity);
 
-  /// `rank` is unique among siblings; `weight` 1 to 2^32. Who is added holds nothing and does not
-  /// wait.
-  Node add_group(Node parent, Weight weight, std::uint64_t rank);
-  Node add_leaf(Node parent, Weight weight, std::uint64_t rank);
+  /// `rank` is unique among siblings; weights are 1 to 2^32. Who is added holds nothing and does
+  /// not wait.
+  Node add_group(Node parent, const ResourceWeights& weights, std::uint64_t rank);
+  Node add_leaf(Node parent, const ResourceWeights& weights, std::uint64_t rank);
   /// Somebody in the group, of whom no more is known, holds so much.
   void add_held(Node group, const ResourceVector& held);
 
@@ -69,10 +69,13 @@ class ShareTree {
   [[nodiscard]] bool first_is_below_min() const;
 
   [[nodiscard]] Node parent(Node node) const { return nodes_[node].parent; }
-  [[nodiscard]] Weight weight(Node node) const { return nodes_[node].weight; }
   /// The rest is of nodes that have something placeable.
   [[nodiscard]] bool is_open(Node node) const { return nodes_[node].is_open; }
   [[nodiscard]] FixedShare share(Node node) const { return nodes_[node].share; }
+  /// Of which that is its share, and its weight for it.
+  [[nodiscard]] std::size_t resource(Node node) const { return nodes_[node].dominant; }
+  [[nodiscard]] Weight weight(Node node) const { return nodes_[node].weight; }
+  [[nodiscard]] const ResourceWeights& weights(Node node) const { return nodes_[node].weights; }
   [[nodiscard]] bool is_below_min(Node node) const { return nodes_[node].turn.is_below_min; }
   /// Which sibling comes first, itself or another.
   [[nodiscard]] Node first_sibling(Node node) const;
@@ -94,13 +97,13 @@ class ShareTree {
   };
   struct Level {
     ResourceVector idle;  ///< held by who has nothing placeable
-    Shares rising{};      ///< of the others: `weight` times what they hold over their share
+    Shares rising{};      ///< of the others: what they hold over their share by weight
     std::set<Turn> open;  ///< the others
     bool is_below_min = false;
   };
   struct Child {
     Node parent = kRoot;
-    Weight weight = 1;
+    ResourceWeights weights{};
     std::uint64_t rank = 0;
     std::optional<std::uint32_t> level = {};  ///< of a group
     ResourceSet asks = {};                    ///< a leaf for something placeable
@@ -108,7 +111,9 @@ class ShareTree {
     ResourceVector idle = {};  ///< what its parent counts while it is not open
     Turn turn = {};            ///< while it is, as this
     FixedShare share = 0;      ///< and the rest
-    Shares direction = {};     ///< what it holds over its share
+    std::size_t dominant = 0;  ///< the resource of its share
+    Weight weight = 1;         ///< for that
+    Shares rising = {};        ///< what it holds over its share by weight
   };
 
   [[nodiscard]] Level& level(Node group) { return levels_[*nodes_[group].level]; }

@@ -5,24 +5,17 @@
 #include <cstdint>
 
 #include "policy/core/types.hpp"
-#include "policy/dominant/drf.hpp"
 
 namespace fairwater::inline policy::inline dominant {
 
 /// `amount / (total * weight)`: of what somebody holds, by the resource of which it holds the
-/// largest part (Ghodsi et al., NSDI 2011, section 4.3, with a weight that is alike for all).
+/// largest part by its weight for that (Ghodsi et al., NSDI 2011, section 4.3).
 struct WeightedShare {
   Amount amount = 0;  ///< >= 0
   Amount total = 1;   ///< >= 0; an amount of what is not there is more than any other share
   Weight weight = 1;  ///< >= 1
+  std::size_t resource = 0;
 };
-
-[[nodiscard]] inline WeightedShare weighted_share(const ResourceVector& held,
-                                                  const ResourceVector& capacity, Weight weight) {
-  if (held.is_zero()) return {.amount = 0, .total = 1, .weight = weight};
-  const std::size_t r = dominant_resource(held, capacity);
-  return {.amount = held[r], .total = capacity[r], .weight = weight};
-}
 
 /// Products of three 64-bit numbers, in 192 bits.
 [[nodiscard]] inline std::strong_ordering compare(const WeightedShare& a, const WeightedShare& b) {
@@ -39,6 +32,20 @@ struct WeightedShare {
     return Product{(xy >> 64) * factor + (low >> 64), static_cast<std::uint64_t>(low)};
   };
   return product(a.amount, b.total, b.weight) <=> product(b.amount, a.total, a.weight);
+}
+
+/// Of several resources alike the first counts; of nothing held the first resource's weight.
+[[nodiscard]] inline WeightedShare weighted_share(const ResourceVector& held,
+                                                  const ResourceVector& capacity,
+                                                  const ResourceWeights& weights) {
+  WeightedShare largest{.amount = 0, .total = 1, .weight = weights[0]};
+  for (std::size_t r = 0; r < kMaxResources; ++r) {
+    if (held[r] == 0) continue;
+    const WeightedShare share{
+        .amount = held[r], .total = capacity[r], .weight = weights[r], .resource = r};
+    if (compare(share, largest) > 0) largest = share;
+  }
+  return largest;
 }
 
 }  // namespace fairwater::inline policy::inline dominant

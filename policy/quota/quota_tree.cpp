@@ -19,15 +19,14 @@ Amount QuotaTree::Terms::request() const {
 Amount QuotaTree::Terms::min() const { return own_min ? *own_min : clamped(children_min); }
 
 QuotaTree::QuotaTree(std::size_t resources)
-    : nodes_{Node{kRoot, 0, 1, std::vector<Terms>(resources), std::vector<WaterLevel>(resources)}} {
-}
+    : nodes_{Node{kRoot, 0, std::vector<Terms>(resources), std::vector<WaterLevel>(resources)}} {}
 
 QuotaTree::Group QuotaTree::add(Group parent, Key key, Weight weight) {
   FAIRWATER_CHECK(parent < nodes_.size(), "a group's parent was added before");
   const std::size_t resources = nodes_[kRoot].terms.size();
   const auto group = static_cast<Group>(nodes_.size());
-  nodes_.push_back(Node{parent, key, weight, std::vector<Terms>(resources), {}});
-  for (std::size_t r = 0; r < resources; ++r) set_member(parent, key, r, {.weight = weight});
+  nodes_.push_back(Node{parent, key, std::vector<Terms>(resources), {}});
+  set_weight(group, weight);
   return group;
 }
 
@@ -44,9 +43,13 @@ Amount QuotaTree::capacity(std::size_t resource) const {
 }
 
 void QuotaTree::set_weight(Group group, Weight weight) {
-  nodes_.at(group).weight = weight;
-  for (std::size_t r = 0; r < nodes_[group].terms.size(); ++r)
-    change(group, r, Terms{nodes_[group].terms[r]});
+  for (std::size_t r = 0; r < nodes_.at(group).terms.size(); ++r) set_weight(group, r, weight);
+}
+
+void QuotaTree::set_weight(Group group, std::size_t resource, Weight weight) {
+  Terms terms = nodes_.at(group).terms.at(resource);
+  terms.weight = weight;
+  change(group, resource, terms);
 }
 
 void QuotaTree::set_max(Group group, std::size_t resource, Amount max) {
@@ -81,7 +84,7 @@ void QuotaTree::change(Group group, std::size_t resource, const Terms& terms) {
   node.terms[resource] = terms;
   set_member(
       node.parent, node.key, resource,
-      {.weight = node.weight, .min = terms.min(), .max = terms.max, .request = terms.request()});
+      {.weight = terms.weight, .min = terms.min(), .max = terms.max, .request = terms.request()});
 }
 
 void QuotaTree::set_member(Group parent, Key key, std::size_t resource, const QuotaGroup& terms) {

@@ -38,7 +38,9 @@ class QuotaTree {
 
   /// Each takes O(depth * log siblings).
   void set_capacity(std::size_t resource, Amount capacity);
+  /// Of all resources, or of one.
   void set_weight(Group group, Weight weight);
+  void set_weight(Group group, std::size_t resource, Weight weight);
   void set_max(Group group, std::size_t resource, Amount max);
   /// None: the sum of the children's.
   void set_min(Group group, std::size_t resource, std::optional<Amount> min);
@@ -65,6 +67,7 @@ class QuotaTree {
 
  private:
   struct Terms {
+    Weight weight = 1;
     std::optional<Amount> own_request;
     std::optional<Amount> own_min;
     Amount max = kUnlimited;
@@ -76,7 +79,6 @@ class QuotaTree {
   struct Node {
     Group parent;
     Key key;
-    Weight weight;
     std::vector<Terms> terms;                  ///< per resource
     mutable std::vector<WaterLevel> children;  ///< per resource; none before the first child
   };

@@ -24,6 +24,10 @@ TEST_CASE("what a quota is at least is what it is", "[property][allocator]") {
       TenantState& tenant = tenants[i];
       tenant.id = TenantId{static_cast<std::uint32_t>(i + 1)};
       tenant.terms.weight = tenant.rank.weight = draw(1, 9);
+      if (draw(0, 3) == 0) {
+        tenant.terms.place = place_of(tenant.terms);
+        tenant.terms.place->own_weights[kCpu] = draw(1, 9);
+      }
       if (draw(0, 3) == 0) tenant.terms.min = cpu(draw(1, 5000));
       if (draw(0, 3) == 0) tenant.terms.max = cpu(draw(1, 9000));
       tenant.pending = cpu(draw(0, 9000));

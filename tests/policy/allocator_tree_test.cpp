@@ -53,20 +53,20 @@ class ToldTree {
   [[nodiscard]] Amount plain_share(const QuotaPlace& place, std::size_t r) const {
     Weight all = 0;
     for (const auto& [id, tenant] : tenants)
-      if (place_of(tenant.terms).group == place.group) all += place_of(tenant.terms).weight;
+      if (place_of(tenant.terms).group == place.group) all += place_of(tenant.terms).weight_of(r);
     for (const auto& [id, group] : groups)
-      if (group.place.group == place.group) all += group.place.weight;
+      if (group.place.group == place.group) all += group.place.weight_of(r);
     const auto parent = groups.find(place.group.value);
     const Amount whole =
         parent == groups.end() ? capacity(r) : plain_share(parent->second.place, r);
-    return (whole * place.weight + all - 1) / all;
+    return (whole * place.weight_of(r) + all - 1) / all;
   }
   [[nodiscard]] QuotaGroup member(const Tenant& tenant, std::size_t r) const {
     const TenantTerms& terms = tenant.terms;
     Amount max = terms.max[r];
     if (!terms.may_borrow)
       max = std::min(max, std::max(terms.min[r], plain_share(place_of(terms), r)));
-    return {place_of(terms).weight, terms.min[r], max, tenant.used[r] + tenant.pending[r]};
+    return {place_of(terms).weight_of(r), terms.min[r], max, tenant.used[r] + tenant.pending[r]};
   }
   /// Who shares the group's quota, in input order: tenants (true), then groups.
   [[nodiscard]] std::vector<std::pair<bool, std::uint32_t>> children(std::uint32_t group) const {
@@ -80,7 +80,7 @@ class ToldTree {
   [[nodiscard]] QuotaGroup known(bool is_tenant, std::uint32_t id, std::size_t r) const {
     if (is_tenant) return member(tenants.at(id), r);
     const GroupTerms& terms = groups.at(id);
-    QuotaGroup sum{.weight = terms.place.weight, .min = 0, .max = terms.max[r], .request = 0};
+    QuotaGroup sum{.weight = terms.place.weight_of(r), .min = 0, .max = terms.max[r], .request = 0};
     for (const auto& [child_is_tenant, child] : children(id)) {
       const QuotaGroup part = known(child_is_tenant, child, r);
       sum.request += part.wanted();
@@ -143,6 +143,14 @@ class RandomTree {
   static ResourceVector amounts() { return cpu_memory(amount(), amount()); }
   static bool one_in(int count) { return draw(1, count) == 1; }
 
+  /// Of neither, one or both resources.
+  static ResourceWeights own_weights() {
+    ResourceWeights weights{};
+    for (const std::size_t r : {kCpu, kMemory})
+      if (one_in(3)) weights[r] = draw<Weight>(1, 9);
+    return weights;
+  }
+
   /// None, or one of those that are there.
   GroupId any_group(std::uint32_t below) const {
     const auto group = draw(0U, below);
@@ -151,7 +159,8 @@ class RandomTree {
 
   void set_group(std::uint32_t id) {
     GroupTerms terms;
-    terms.place = {.group = any_group(id), .weight = draw<Weight>(1, 9)};
+    terms.place = {
+        .group = any_group(id), .weight = draw<Weight>(1, 9), .own_weights = own_weights()};
     const auto known = told_.groups.find(id);
     if (known != told_.groups.end()) terms.place.group = known->second.place.group;
     for (const std::size_t r : {kCpu, kMemory}) {
@@ -165,7 +174,9 @@ class RandomTree {
 
   void set_tenant(std::uint32_t id) {
     TenantTerms terms{.weight = draw<Weight>(1, 9)};
-    if (!one_in(4)) terms.place = {.group = any_group(6), .weight = draw<Weight>(1, 9)};
+    if (!one_in(4))
+      terms.place = {
+          .group = any_group(6), .weight = draw<Weight>(1, 9), .own_weights = own_weights()};
     if (one_in(4)) terms.min = amounts();
     if (one_in(4)) terms.max = amounts();
     terms.may_borrow = !one_in(5);

@@ -119,8 +119,9 @@ class NaiveFilling {
     for (std::size_t r = 0; r < kMaxResources; ++r)
       if (held[tenant][r] > 0)
         most =
-            std::max(most, static_cast<double>(held[tenant][r]) / static_cast<double>(capacity[r]));
-    return most / static_cast<double>(terms[tenant].weight);
+            std::max(most, static_cast<double>(held[tenant][r]) / static_cast<double>(capacity[r]) /
+                               static_cast<double>(place_of(terms[tenant]).weight_of(r)));
+    return most;
   }
   [[nodiscard]] std::optional<Next> first() {
     std::optional<Next> best;
@@ -188,6 +189,10 @@ TEST_CASE("over nodes and time a cycle places what a look at everything places",
     const auto tenants = static_cast<std::uint32_t>(draw(1, 6));
     for (std::uint32_t id = 1; id <= tenants; ++id) {
       TenantTerms terms = tenant_of_weight(static_cast<Weight>(draw(1, 5)));
+      if (draw(0, 3) == 0) {
+        terms.place = place_of(terms);
+        terms.place->own_weights[draw(0, 1)] = static_cast<Weight>(draw(1, 5));
+      }
       if (draw(0, 3) == 0) terms.min = cpu(static_cast<Amount>(draw(1, 4)) * 500);
       if (draw(0, 3) == 0) terms.max = cpu_memory(static_cast<Amount>(draw(4, 9)) * 1000, 8192);
       cluster.tenant(id, terms);

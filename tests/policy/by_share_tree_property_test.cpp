@@ -55,7 +55,7 @@ class NaiveTreeFilling {
     for (const auto& [id, group] : groups) {
       group_at[id] = tree.children.size();
       tree.children.push_back({.parent = group_at.at(group.place.group.value),
-                               .weight = group.place.weight,
+                               .weights = group.place.weights(),
                                .rank = 2 * std::uint64_t{id} + 1,
                                .is_group = true,
                                .is_below_min = is_below(held_in(id), min_of(group))});
@@ -65,7 +65,7 @@ class NaiveTreeFilling {
       tenant_at[tree.children.size()] = id;
       const auto next = next_of(id);
       tree.children.push_back({.parent = group_at.at(known.place->group.value),
-                               .weight = known.place->weight,
+                               .weights = known.place->weights(),
                                .rank = 2 * std::uint64_t{id},
                                .is_below_min = is_below(held[id], known.min),
                                .held = held[id],
@@ -124,6 +124,7 @@ class RandomShares {
   explicit RandomShares(std::uint64_t seed) : random_(seed) {
     for (std::uint32_t id = 1; id <= 3; ++id) {
       GroupTerms terms = group_in(static_cast<std::uint32_t>(draw(0, id - 1)), draw(1, 4));
+      if (draw(0, 2) == 0) terms.place.own_weights[kGpus] = draw(1, 9);
       if (draw(0, 3) == 0) terms.min[kCpu] = draw(1, 6) * 500;
       if (draw(0, 2) == 0) terms.max = cpu_memory(draw(4, 12) * 1000, 12'288) + of_gpus(9);
       cluster.group(id, terms);
@@ -131,6 +132,7 @@ class RandomShares {
     tenants_ = static_cast<std::uint32_t>(draw(2, 9));
     for (std::uint32_t id = 1; id <= tenants_; ++id) {
       TenantTerms terms = tenant_in(static_cast<std::uint32_t>(draw(0, 3)), draw(1, 5));
+      if (draw(0, 2) == 0) terms.place->own_weights[kMemory] = draw(1, 9);
       if (draw(0, 3) == 0) terms.min = cpu(draw(1, 4) * 500);
       if (draw(0, 3) == 0) terms.max = cpu_memory(draw(4, 9) * 1000, 8192) + of_gpus(4);
       cluster.tenant(id, terms);

@@ -137,10 +137,17 @@ class Twins {
     }
     GroupTerms terms;
     terms.place = {.group = places_[id - 1], .weight = static_cast<Weight>(draw(1, 9))};
+    terms.place.own_weights = own_weights();
     if (one_in(3)) terms.min[kCpu] = amount(0, 10);
     if (one_in(3)) terms.max = amounts(4, 40);
     terms.rights.may_borrow = !one_in(4);
     both([&](DealCycle& cycle) { cycle.allocator().set_group(GroupId{id}, terms); });
+  }
+  ResourceWeights own_weights() {
+    ResourceWeights weights{};
+    for (const std::size_t r : {kCpu, kMemory})
+      if (one_in(4)) weights[r] = static_cast<Weight>(draw(1, 9));
+    return weights;
   }
   void set_some_group() {
     if (groups_ > 0) set_group(static_cast<std::uint32_t>(draw(1, groups_)));
@@ -162,6 +169,10 @@ class Twins {
     terms.repay_millionths = one_in(2) ? 1'000'000 : static_cast<std::uint32_t>(draw(1, 1'000'000));
     if (groups_ > 0)
       terms.place = {.group = home_of_.at(tenant), .weight = static_cast<Weight>(draw(1, 5))};
+    if (one_in(6)) {
+      terms.place = place_of(terms);
+      terms.place->own_weights = own_weights();
+    }
     both([&](DealCycle& cycle) { cycle.set_tenant(tenant, terms); });
   }
   /// One comes, or one goes that may.

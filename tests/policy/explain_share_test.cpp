@@ -45,6 +45,16 @@ TEST_CASE("in a tree an explanation tells the level that decides, and its shares
         "at the top of the tree of tenants its tenant has a dominant share of 500 thousandths by a "
         "weight of 1, and a has a dominant share of 444.444 thousandths by a weight of 1: that is "
         "less, and comes first (of those in a group that wait each counts as the least by weight)");
+  SECTION("by which resource's weight") {
+    TenantTerms terms = tenant_in(kDeptA, 3);
+    terms.place->own_weights[kCpu] = 1;
+    cluster.tenant(kFirstOfA, terms);
+    cluster.run();
+    CHECK(share_of(kFirstOfA, of_a1, 6) ==
+          "among the tenants of a its tenant has a dominant share of 333.333 thousandths by a "
+          "weight of 1 for cpu, and a2 has a dominant share of 166.666 thousandths by a weight of "
+          "1: that is less, and comes first");
+  }
   SECTION("where minima decide") {
     TenantTerms terms = tenant_in(kDeptA);
     terms.min = cpu(3);

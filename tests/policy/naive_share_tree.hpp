@@ -16,7 +16,7 @@ struct NaiveShareTree {
   using Parts = std::array<long double, kMaxResources>;
   struct Child {
     std::size_t parent = 0;  ///< 0: at the top
-    Weight weight = 1;
+    ResourceWeights weights = alike(1);
     std::uint64_t rank = 0;
     bool is_group = false;
     bool is_below_min = false;  ///< of its own; a leaf's counts while something is placeable
@@ -28,7 +28,7 @@ struct NaiveShareTree {
     bool is_open = false;
     bool is_below_min = false;
     Parts held{};
-    long double share = 0;
+    long double by_weight = 0;  ///< its largest part, each by the weight for it
   };
   ResourceVector capacity;
   std::vector<Child> children{Child{.is_group = true}};  ///< the top first
@@ -54,9 +54,7 @@ struct NaiveShareTree {
       return child.next && (*child.next)[resource] > 0;
     });
   }
-  [[nodiscard]] long double by_weight(std::size_t child) const {
-    return count(child).share / static_cast<long double>(children[child].weight);
-  }
+  [[nodiscard]] long double by_weight(std::size_t child) const { return count(child).by_weight; }
   [[nodiscard]] std::optional<std::size_t> first_in(std::size_t group) const {
     std::optional<std::size_t> best;
     for (std::size_t i = 1; i < children.size(); ++i)
@@ -70,8 +68,10 @@ struct NaiveShareTree {
     if (difference > 1e-14L || difference < -1e-14L) return difference < 0;
     return children[a].rank < children[b].rank;
   }
-  [[nodiscard]] static Counted with_share(Counted counted) {
-    counted.share = *std::max_element(counted.held.begin(), counted.held.end());
+  [[nodiscard]] static Counted with_share(Counted counted, const ResourceWeights& weights) {
+    for (std::size_t r = 0; r < kMaxResources; ++r)
+      counted.by_weight =
+          std::max(counted.by_weight, counted.held[r] / static_cast<long double>(weights[r]));
     return counted;
   }
   [[nodiscard]] Counted count_leaf(const Child& leaf) const {
@@ -80,7 +80,7 @@ struct NaiveShareTree {
       if (leaf.held[r] > 0)
         counted.held[r] =
             static_cast<long double>(leaf.held[r]) / static_cast<long double>(capacity[r]);
-    return with_share(counted);
+    return with_share(counted, leaf.weights);
   }
   [[nodiscard]] Counted count_group(std::size_t group) const {
     Counted counted;
@@ -95,15 +95,14 @@ struct NaiveShareTree {
     for (std::size_t i = 1; i < children.size(); ++i) {
       if (children[i].parent != group) continue;
       const Counted child = count(i);
-      const auto weight = static_cast<long double>(children[i].weight);
       for (std::size_t r = 0; r < kMaxResources; ++r) {
         if (child.is_open)
-          counted.held[r] += child.share > 0 ? child.held[r] * (*least * weight / child.share) : 0;
+          counted.held[r] += child.by_weight > 0 ? child.held[r] * (*least / child.by_weight) : 0;
         else if (!counted.is_open || is_asked_for(r))
           counted.held[r] += child.held[r];
       }
     }
-    return with_share(counted);
+    return with_share(counted, children[group].weights);
   }
 };
 

@@ -25,6 +25,7 @@ Cluster::Cluster(std::uint64_t seed) : draw_(seed), cycle_(Allocator(random_sett
   for (std::uint32_t id = 1; id <= groups; ++id) {
     GroupTerms& terms = groups_[GroupId{id}];
     terms.place = {.group = GroupId{draw_.in(0, id - 1)}, .weight = draw_.in<Weight>(1, 9)};
+    if (draw_.one_in(3)) terms.place.own_weights = own_weights();
     if (draw_.one_in(2)) terms.max = amounts(4, 12);
     if (draw_.one_in(3)) terms.min[kCpu] = amounts(1, 6)[kCpu];
     terms.rights.may_lend = !draw_.one_in(5);
@@ -61,6 +62,13 @@ ResourceVector Cluster::amounts(std::int64_t from, std::int64_t to) {
   return cpu_memory(draw_.in<Amount>(from, to) * 500, draw_.in<Amount>(from, to) * 512);
 }
 
+/// Of some resources.
+ResourceWeights Cluster::own_weights() {
+  ResourceWeights weights{};
+  for (std::size_t r = 0; r < 3; ++r) weights[r] = draw_.in<Weight>(0, 9);
+  return weights;
+}
+
 void Cluster::draw_tenants() {
   for (std::uint32_t id = 1, tenants = draw_.in(1, 4); id <= tenants; ++id) {
     TenantTerms& terms = tenants_[TenantId{id}];
@@ -72,6 +80,10 @@ void Cluster::draw_tenants() {
     if (!groups_.empty())
       terms.place = {.group = GroupId{draw_.in(0, static_cast<std::int64_t>(groups_.size()))},
                      .weight = terms.weight};
+    if (draw_.one_in(3)) {
+      terms.place = place_of(terms);
+      terms.place->own_weights = own_weights();
+    }
     cycle_.set_tenant(TenantId{id}, terms);
   }
 }

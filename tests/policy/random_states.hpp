@@ -102,6 +102,7 @@ class Cluster {
   // -- what is drawn
   AllocatorSettings random_settings();
   ResourceVector amounts(std::int64_t from, std::int64_t to);
+  ResourceWeights own_weights();
   void draw_tenants();
   void draw_nodes();
   void submit();

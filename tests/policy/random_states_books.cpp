@@ -66,10 +66,10 @@ Amount Cluster::plain_share(const QuotaPlace& place, std::size_t resource) const
       place.group ? plain_share(groups_.at(place.group).place, resource) : capacity()[resource];
   Weight all = 0;
   for (const auto& [id, terms] : tenants_)
-    if (place_of(terms).group == place.group) all += place_of(terms).weight;
+    if (place_of(terms).group == place.group) all += place_of(terms).weight_of(resource);
   for (const auto& [id, terms] : groups_)
-    if (terms.place.group == place.group) all += terms.place.weight;
-  return (whole * place.weight + all - 1) / all;
+    if (terms.place.group == place.group) all += terms.place.weight_of(resource);
+  return (whole * place.weight_of(resource) + all - 1) / all;
 }
 
 /// One that may not borrow: while it holds less than its plain share or its min.

@@ -30,10 +30,10 @@ ShareTree::Placeable placeable(const ResourceVector& demand) {
 TEST_CASE("siblings that wait count as if each had what the least of them has",
           "[unit][share_tree]") {
   ShareTree tree(held_of(100, 0, 100));
-  const auto group = tree.add_group(ShareTree::kRoot, 1, 1);
-  const auto small = tree.add_leaf(group, 1, 2);
-  const auto large = tree.add_leaf(group, 3, 3);
-  const auto alone = tree.add_leaf(ShareTree::kRoot, 1, 4);
+  const auto group = tree.add_group(ShareTree::kRoot, alike(1), 1);
+  const auto small = tree.add_leaf(group, alike(1), 2);
+  const auto large = tree.add_leaf(group, alike(3), 3);
+  const auto alone = tree.add_leaf(ShareTree::kRoot, alike(1), 4);
   tree.set_leaf(small, held_of(10), placeable(held_of(1)));
   tree.set_leaf(large, held_of(6, 0, 60), placeable(held_of(0, 0, 1)));
   tree.set_leaf(alone, held_of(29), placeable(held_of(1)));
@@ -60,21 +60,47 @@ TEST_CASE("siblings that wait count as if each had what the least of them has",
 
 TEST_CASE("a leaf alone in groups counts as it would beside them", "[unit][share_tree]") {
   ShareTree tree(held_of(100, 0, 100));
-  const auto outer = tree.add_group(ShareTree::kRoot, 3, 1);
-  const auto inner = tree.add_group(outer, 7, 2);
-  const auto leaf = tree.add_leaf(inner, 5, 3);
+  const auto outer = tree.add_group(ShareTree::kRoot, alike(3), 1);
+  const auto inner = tree.add_group(outer, alike(7), 2);
+  const auto leaf = tree.add_leaf(inner, alike(5), 3);
   tree.set_leaf(leaf, held_of(10, 0, 70), placeable(held_of(1)));
   CHECK(tree.share(outer) == tree.share(leaf));
   CHECK(in_doubles(tree.share(leaf)) == Approx(0.70));
 }
 
+TEST_CASE("what counts is the resource held most by its own weight", "[unit][share_tree]") {
+  ShareTree tree(held_of(100, 0, 100));
+  ResourceWeights more_gpus = alike(1);
+  more_gpus[2] = 4;
+  const auto group = tree.add_group(ShareTree::kRoot, alike(1), 1);
+  const auto own = tree.add_leaf(group, more_gpus, 2);
+  const auto sibling = tree.add_leaf(group, alike(1), 3);
+  const auto alone = tree.add_leaf(ShareTree::kRoot, alike(1), 4);
+  // 40 of 100 gpus by a weight of 4, and 12 of 100 processors by one of 1.
+  tree.set_leaf(own, held_of(12, 0, 40), placeable(held_of(1)));
+  tree.set_leaf(sibling, held_of(11), placeable(held_of(1)));
+  tree.set_leaf(alone, held_of(36), placeable(held_of(1)));
+  CHECK(in_doubles(tree.share(own)) == Approx(0.12));
+  CHECK(tree.weight(own) == 1);
+  // It counts with all it holds over 12 times the 11 of its sibling: 11 processors and 36.7 gpus.
+  CHECK(in_doubles(tree.share(group)) == Approx(0.40 * 11 / 12));
+  CHECK(tree.first() == alone);
+  tree.set_leaf(alone, held_of(37), placeable(held_of(1)));
+  CHECK(tree.first() == sibling);
+  tree.set_leaf(sibling, held_of(13), placeable(held_of(1)));
+  CHECK(tree.first() == alone);
+  tree.set_leaf(own, held_of(0, 0, 40), placeable(held_of(1)));
+  CHECK(tree.weight(own) == 4);
+  CHECK(in_doubles(tree.share(own)) == Approx(0.40));
+}
+
 TEST_CASE("of two alike the lower rank is next, group or leaf", "[unit][share_tree]") {
   for (const std::uint64_t rank_of_group : {1U, 9U}) {
     ShareTree tree(held_of(9, 0, 0));
-    const auto group = tree.add_group(ShareTree::kRoot, 1, rank_of_group);
-    const auto one = tree.add_leaf(group, 1, 1);
-    const auto other = tree.add_leaf(group, 1, 2);
-    const auto alone = tree.add_leaf(ShareTree::kRoot, 3, 5);
+    const auto group = tree.add_group(ShareTree::kRoot, alike(1), rank_of_group);
+    const auto one = tree.add_leaf(group, alike(1), 1);
+    const auto other = tree.add_leaf(group, alike(1), 2);
+    const auto alone = tree.add_leaf(ShareTree::kRoot, alike(3), 5);
     // Ninths are no fixed-point numbers: 1/9 + 1/9, and 6/9 by 3.
     tree.set_leaf(one, held_of(1), placeable(held_of(1)));
     tree.set_leaf(other, held_of(1), placeable(held_of(1)));
@@ -85,10 +111,10 @@ TEST_CASE("of two alike the lower rank is next, group or leaf", "[unit][share_tr
 
 TEST_CASE("who is below a min comes first, and its groups for it", "[unit][share_tree]") {
   ShareTree tree(held_of(100));
-  const auto group = tree.add_group(ShareTree::kRoot, 1, 1);
-  const auto poor = tree.add_leaf(group, 1, 2);
-  const auto rich = tree.add_leaf(group, 1, 3);
-  const auto alone = tree.add_leaf(ShareTree::kRoot, 1, 4);
+  const auto group = tree.add_group(ShareTree::kRoot, alike(1), 1);
+  const auto poor = tree.add_leaf(group, alike(1), 2);
+  const auto rich = tree.add_leaf(group, alike(1), 3);
+  const auto alone = tree.add_leaf(ShareTree::kRoot, alike(1), 4);
   tree.set_leaf(poor, held_of(20), placeable(held_of(1)));
   tree.set_leaf(alone, held_of(10), placeable(held_of(1)));
   tree.set_leaf(rich, held_of(50), ShareTree::Placeable{ResourceSet::asked_by(held_of(1)), true});
@@ -118,14 +144,16 @@ struct TwoTrees {
   void grow(std::size_t group, int depth) {
     for (auto count = draw(1, 4); count > 0; --count) {
       const bool is_group = depth > 0 && draw(0, 2) == 0;
-      const auto weight = draw(0, 4) == 0 ? draw(1, 1'000'000) : draw(1, 5);
+      ResourceWeights weights = alike(draw(0, 4) == 0 ? draw(1, 1'000'000) : draw(1, 5));
+      if (draw(0, 3) == 0)
+        for (std::size_t r = 0; r < 3; ++r) weights[r] = draw(1, draw(0, 4) == 0 ? 1'000'000 : 5);
       const auto rank = naive.children.size();
       const auto parent = static_cast<ShareTree::Node>(group);
       const auto node =
-          is_group ? tree.add_group(parent, weight, rank) : tree.add_leaf(parent, weight, rank);
+          is_group ? tree.add_group(parent, weights, rank) : tree.add_leaf(parent, weights, rank);
       REQUIRE(node == rank);
       naive.children.push_back(
-          {.parent = group, .weight = weight, .rank = rank, .is_group = is_group});
+          {.parent = group, .weights = weights, .rank = rank, .is_group = is_group});
       if (is_group) grow(rank, depth - 1);
     }
   }
@@ -157,9 +185,9 @@ struct TwoTrees {
       const auto& child = naive.children[i];
       const auto parent = static_cast<ShareTree::Node>(child.parent);
       if (child.is_group)
-        other.add_group(parent, child.weight, child.rank);
+        other.add_group(parent, child.weights, child.rank);
       else
-        other.add_leaf(parent, child.weight, child.rank);
+        other.add_leaf(parent, child.weights, child.rank);
     }
     for (auto i = static_cast<ShareTree::Node>(naive.children.size() - 1); i > 0; --i) {
       if (naive.children[i].is_group)
@@ -190,8 +218,9 @@ TEST_CASE("what is next in a tree is what a look at everything finds", "[propert
       REQUIRE(*first == *expected);
       if (trees.tree.parent(*first) != ShareTree::kRoot) ++in_groups;
       for (auto node = *first; node != ShareTree::kRoot; node = trees.tree.parent(node)) {
-        REQUIRE(in_doubles(trees.tree.share(node)) ==
-                Approx(static_cast<double>(trees.naive.count(node).share)));
+        // Of two resources alike by weight the other may be found, but not another share by weight.
+        REQUIRE(in_doubles(trees.tree.share(node)) / static_cast<double>(trees.tree.weight(node)) ==
+                Approx(static_cast<double>(trees.naive.count(node).by_weight)));
         REQUIRE(trees.tree.first_sibling(node) == node);
         REQUIRE(trees.tree.siblings_before(node) == 0);
       }
