@@ -44,7 +44,8 @@ std::vector<std::string> split_command(const std::vector<std::string>& arguments
 
 /// Of words after `job run` whose `--` is missing: where it stands. Else empty.
 std::string where_dashes_stand(const CLI::App& app, const Context& context) {
-  const CLI::App* job = app.got_subcommand("job") ? app.get_subcommand("job") : nullptr;
+  const std::vector<CLI::App*> said = app.get_subcommands();
+  const CLI::App* job = !said.empty() && said.front()->get_name() == "job" ? said.front() : nullptr;
   const std::vector<std::string> unknown = app.remaining(true);
   if (context.has_command || job == nullptr || !job->got_subcommand("run") || unknown.empty() ||
       unknown.front().starts_with("-"))
