@@ -30,6 +30,9 @@ class TenantReader {
     const FieldMap fields = field.object();
     spec.name = names_.add(fields.at("name").text(), fields.at("name"));
     fields.read("weight", spec.weight);
+    if (const auto weights = fields.find("weights"))
+      for (const auto& [resource, weight] : weights->entries())
+        spec.weights[resource] = weight.integer(1, kMaxWeight);
     fields.read("min", spec.min);
     fields.read("max", spec.max);
     fields.read("repay", spec.repay_millionths, &Field::millionths);

@@ -25,6 +25,8 @@ constexpr JournalFormat kPlannedDrains = 5;
 /// What a tenant may not lend or borrow, and its caps. Earlier versions know them of those that run
 /// jobs, and would lend beyond those of others; a record does not tell one from the other.
 constexpr JournalFormat kRightsOfTenants = 6;
+/// Who knows none would share all resources by `weight`.
+constexpr JournalFormat kWeightsOfResources = 7;
 
 /// Since when each kind is known, in the order of JournalBody; fields are format_of()'s.
 // clang-format off
@@ -35,7 +37,10 @@ constexpr std::array<JournalFormat, std::variant_size_v<JournalBody>> kKnownSinc
 static_assert(std::ranges::all_of(kKnownSince, [](auto format) { return format > 0; }),
               "every kind of record says since when it is known");
 
-bool bounds_loans(const TenantRecord& tenant) { return tenant.spec.bounds_loans(); }
+JournalFormat format_of_terms(const TenantSpec& spec) {
+  if (!spec.weights.empty()) return kWeightsOfResources;
+  return spec.bounds_loans() ? kRightsOfTenants : kFirstFormat;
+}
 
 bool shares(const NodeSpec& spec) { return spec.capacity.contains(std::string(kSharedGpus)); }
 
@@ -58,9 +63,9 @@ JournalFormat format_of(const JournalBody& body) {
     fields = kSharesOfGpus;
   if (const auto* changed = std::get_if<NodeChanged>(&body); changed && shares(changed->node.spec))
     fields = kSharesOfGpus;
-  if (const auto* tenants = std::get_if<TenantsChanged>(&body);
-      tenants && std::ranges::any_of(tenants->tenants, bounds_loans))
-    fields = kRightsOfTenants;
+  if (const auto* tenants = std::get_if<TenantsChanged>(&body))
+    for (const TenantRecord& tenant : tenants->tenants)
+      fields = std::max(fields, format_of_terms(tenant.spec));
   if (const auto* started = std::get_if<CoordinatorStarted>(&body);
       started && (started->lease.ordinary_ms != 0 || started->lease.ordinary_older_until))
     fields = kOwnLeases;

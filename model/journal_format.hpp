@@ -17,7 +17,7 @@ using JournalFormat = std::uint32_t;
 /// Of versions that say nothing of formats.
 inline constexpr JournalFormat kFirstFormat = 1;
 /// The newest that this version knows.
-inline constexpr JournalFormat kNewestFormat = 6;
+inline constexpr JournalFormat kNewestFormat = 7;
 
 /// What a reader of a journal has to know, and the version that wrote what needs it.
 struct JournalNeeds {

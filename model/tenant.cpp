@@ -29,6 +29,19 @@ caf::error check_amounts(const NamedAmounts& amounts, const std::string& field) 
   return {};
 }
 
+caf::error check_weights(const NamedWeights& weights) {
+  for (const auto& [name, weight] : weights) {
+    if (!is_valid_name(name))
+      return make_error(ErrorCode::invalid_input, "'" + name + "' is not a resource name",
+                        "weights");
+    if (weight < 1 || weight > kMaxWeight)
+      return make_error(ErrorCode::invalid_input,
+                        std::to_string(weight) + " is not between 1 and 1000000000",
+                        "weights." + name);
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string_view to_string(QueuePolicy policy) {
@@ -83,6 +96,7 @@ caf::error validate(const TenantSpec& spec) {
   if (spec.weight < 1 || spec.weight > kMaxWeight)
     return make_error(ErrorCode::invalid_input,
                       std::to_string(spec.weight) + " is not between 1 and 1000000000", "weight");
+  if (auto error = check_weights(spec.weights)) return error;
   if (auto error = check_amounts(spec.min, "min")) return error;
   if (auto error = check_amounts(spec.max, "max")) return error;
   for (const auto& [name, max] : spec.max) {
@@ -100,7 +114,26 @@ caf::error validate(const TenantSpec& spec) {
   return validate(spec.run_as);
 }
 
+std::string weights_text(const NamedWeights& weights) {
+  std::string text;
+  for (const auto& [name, weight] : weights)
+    text += (text.empty() ? "" : ", ") + name + " " + std::to_string(weight);
+  return text;
+}
+
 namespace {
+
+Expected<ResourceWeights> own_weights_of(const TenantSpec& spec, const ResourceCatalog& catalog) {
+  ResourceWeights weights{};
+  for (const auto& [name, weight] : spec.weights) {
+    const auto index = catalog.index_of(name);
+    if (!index)
+      return make_error(ErrorCode::invalid_input, "the cluster has no resource of that name",
+                        "weights." + name);
+    weights[*index] = weight;
+  }
+  return weights;
+}
 
 Expected<LoanCaps> caps_of(const TenantSpec& spec, const ResourceCatalog& catalog) {
   LoanCaps caps;
@@ -125,14 +158,19 @@ Expected<TenantTerms> terms_of(const TenantSpec& spec, const ResourceCatalog& ca
   if (!max) return max.error();
   const auto caps = caps_of(spec, catalog);
   if (!caps) return caps.error();
-  return TenantTerms{.weight = spec.weight,
-                     .min = *min,
-                     .max = *max,
-                     .repay_millionths = spec.repay_millionths,
-                     .may_lend = spec.may_lend,
-                     .may_borrow = spec.may_borrow,
-                     .leaving = spec.leaving,
-                     .caps = *caps};
+  const auto weights = own_weights_of(spec, catalog);
+  if (!weights) return weights.error();
+  TenantTerms terms{.weight = spec.weight,
+                    .min = *min,
+                    .max = *max,
+                    .repay_millionths = spec.repay_millionths,
+                    .may_lend = spec.may_lend,
+                    .may_borrow = spec.may_borrow,
+                    .leaving = spec.leaving,
+                    .caps = *caps};
+  if (!spec.weights.empty())
+    terms.place = QuotaPlace{.group = {}, .weight = spec.weight, .own_weights = *weights};
+  return terms;
 }
 
 std::vector<std::string> guarantees_beyond(const NamedAmounts& capacity,

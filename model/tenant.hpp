@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,11 +21,14 @@ enum class QueuePolicy : std::uint8_t { fifo = 0, fair = 1, priority = 2, shorte
 [[nodiscard]] std::optional<QueuePolicy> queue_policy_from(std::string_view name);
 
 inline constexpr Weight kMaxWeight = 1'000'000'000;
+/// By resource.
+using NamedWeights = std::map<std::string, Weight>;
 
 struct TenantSpec {
   std::string name;
   std::string parent;  ///< empty: top level
   Weight weight = 1;
+  NamedWeights weights;  ///< of single resources, in place of `weight`
   NamedAmounts min;
   NamedAmounts max;
   QueuePolicy queue = QueuePolicy::fifo;
@@ -46,9 +50,9 @@ struct TenantSpec {
   friend bool operator==(const TenantSpec&, const TenantSpec&) = default;
 };
 
-/// Names are 1..63 of [a-z A-Z 0-9 . _ -], starting with a letter or digit; weight 1..10^9; max not
-/// below min; mu in (0, 1]. Names the field. Whether the parent is there, model/tenant_nesting.hpp
-/// says.
+/// Names are 1..63 of [a-z A-Z 0-9 . _ -], starting with a letter or digit; weights 1..10^9; max
+/// not below min; mu in (0, 1]. Names the field. Whether the parent is there,
+/// model/tenant_nesting.hpp says.
 [[nodiscard]] caf::error validate(const TenantSpec& spec);
 [[nodiscard]] bool is_valid_name(std::string_view name);
 
@@ -58,7 +62,11 @@ inline constexpr std::size_t kMaxUserNameBytes = 64;
 /// `invalid_input` naming `user` for what is no user's name.
 [[nodiscard]] caf::error validate_user_name(const std::string& name);
 
-/// `invalid_input` when an amount names a resource that the cluster does not have.
+/// `gpu 3, memory 2`
+[[nodiscard]] std::string weights_text(const NamedWeights& weights);
+
+/// With a place where it has weights of single resources; in no group. `invalid_input` when an
+/// amount or a weight names a resource that the cluster does not have.
 [[nodiscard]] Expected<TenantTerms> terms_of(const TenantSpec& spec,
                                              const ResourceCatalog& catalog);
 

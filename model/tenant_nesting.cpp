@@ -100,14 +100,16 @@ std::vector<TenantId> TenantNesting::leaves(TenantId tenant) const {
 
 Expected<TenantTree> TenantNesting::tree(const ResourceCatalog& catalog) const {
   TenantTree tree;
-  const auto place_of = [&](TenantId placed) {
-    return QuotaPlace{.group = GroupId{node(placed).parent.value}, .weight = spec(placed).weight};
+  const auto place_in_tree = [&](TenantId placed, const TenantTerms& terms) {
+    QuotaPlace place = place_of(terms);
+    place.group = GroupId{node(placed).parent.value};
+    return place;
   };
   for (const TenantId id : groups_) {
     const auto terms = terms_of(spec(id), catalog);
     if (!terms) return terms.error();
     GroupTerms group{
-        .place = place_of(id),
+        .place = place_in_tree(id, *terms),
         .max = terms->max,
         .rights = {
             .may_lend = terms->may_lend, .may_borrow = terms->may_borrow, .caps = terms->caps}};
@@ -117,7 +119,7 @@ Expected<TenantTree> TenantNesting::tree(const ResourceCatalog& catalog) const {
   for (const auto& [id, weight] : members_) {
     auto terms = terms_of(spec(id), catalog);
     if (!terms) return terms.error();
-    if (!groups_.empty()) terms->place = place_of(id);
+    if (!groups_.empty()) terms->place = place_in_tree(id, *terms);
     terms->weight = weight;
     tree.tenants.push_back({id, *std::move(terms)});
   }

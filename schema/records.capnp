@@ -249,6 +249,7 @@ struct TenantSpec {
   leaving @11 :Bool;  # takes no jobs any more, and goes when it has none and owes nothing
   lendCap @12 :Text;  # the most that others may owe it, as DebtSettings.cap; empty: no cap
   borrowCap @13 :Text;  # the most that it may owe, likewise
+  weights @14 :List(NamedAmount);  # by resource, in place of `weight`
 }
 
 struct TenantRecord {

@@ -37,6 +37,7 @@ TenantChange compare(const TenantSpec* before, const TenantSpec& after) {
   }
   note(change, "parent", before->parent, after.parent);
   note(change, "weight", before->weight, after.weight);
+  note(change, "weights", weights_text(before->weights), weights_text(after.weights));
   note(change, "min", before->min, after.min);
   note(change, "max", before->max, after.max);
   note(change, "queue", before->queue, after.queue);
@@ -71,12 +72,25 @@ caf::error check_caps(const CoordinatorState& state, const TenantSpec& spec) {
   return {};
 }
 
+/// The sequence deals units by one weight, and what it deals is lent: whoever has most of one
+/// resource would be owed its part of all of them.
+caf::error check_weights(const CoordinatorState& state, const TenantSpec& spec) {
+  if (spec.weights.empty() || state.context->measure.accounting == Accounting::time ||
+      state.context->settings.allocation == AllocationRule::drf)
+    return {};
+  return make_error(ErrorCode::invalid_input,
+                    "is for a ledger that counts time (accounting: time), or allocation: drf; this "
+                    "one counts units, which are dealt by weight",
+                    "weights");
+}
+
 caf::error check_specs(const CoordinatorState& state, const std::vector<TenantSpec>& specs) {
   std::set<std::string> seen;
   for (std::size_t i = 0; i < specs.size(); ++i) {
     const auto where = "tenants[" + std::to_string(i) + "]";
     if (auto wrong = validate(specs[i])) return within(wrong, where);
     if (auto wrong = check_caps(state, specs[i])) return within(wrong, where);
+    if (auto wrong = check_weights(state, specs[i])) return within(wrong, where);
     if (specs[i].leaving)
       return make_error(ErrorCode::invalid_input, "a tenant is let go by its removal",
                         where + ".leaving");

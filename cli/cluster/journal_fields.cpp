@@ -62,6 +62,7 @@ struct RecordFields {
                              {"name", tenant.spec.name},
                              {"parent", json_parent(tenant.spec)},
                              {"weight", tenant.spec.weight},
+                             {"weights", json_weights(tenant.spec.weights)},
                              {"min", json_amounts(tenant.spec.min)},
                              {"max", json_amounts(tenant.spec.max)}});
     return Json{{"tenants", tenants}, {"position", body.position}};

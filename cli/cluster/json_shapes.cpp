@@ -124,6 +124,12 @@ Json token_json(const TokenInfo& token) {
               {"last_used_at", json_time(token.last_used)}};
 }
 
+Json json_weights(const NamedWeights& weights) {
+  Json json = Json::object();
+  for (const auto& [resource, weight] : weights) json[resource] = weight;
+  return json;
+}
+
 Json json_parent(const TenantSpec& spec) {
   return spec.parent.empty() ? Json(nullptr) : Json(spec.parent);
 }
@@ -139,6 +145,7 @@ Json tenant_json(const TenantInfo& tenant) {
   return Json{{"name", spec.name},
               {"parent", json_parent(spec)},
               {"weight", spec.weight},
+              {"weights", json_weights(spec.weights)},
               {"min", json_amounts(spec.min)},
               {"max", json_amounts(spec.max)},
               {"request", json_amounts(tenant.request)},

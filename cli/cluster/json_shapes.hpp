@@ -9,6 +9,7 @@ namespace fairwater::inline cli::inline cluster {
 [[nodiscard]] Json status_json(const ClusterStatus& status);
 /// Null at the top.
 [[nodiscard]] Json json_parent(const TenantSpec& spec);
+[[nodiscard]] Json json_weights(const NamedWeights& weights);
 [[nodiscard]] Json tenant_json(const TenantInfo& tenant);
 /// `{"tenants": [..]}` with the currency of their nets.
 [[nodiscard]] Json tenants_json(const std::vector<TenantInfo>& tenants);

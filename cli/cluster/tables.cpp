@@ -209,6 +209,7 @@ std::string tenant_text(const TenantInfo& tenant) {
       {"name", name_shown(spec)},
       {"parent", spec.parent},
       {"weight", std::to_string(spec.weight)},
+      {"weights", weights_text(spec.weights)},
       {"min", format_amounts(spec.min)},
       {"max", spec.max.empty() ? "unlimited" : format_amounts(spec.max)},
       {"queue", std::string{to_string(spec.queue)}},

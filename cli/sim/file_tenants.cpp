@@ -43,11 +43,17 @@ class SimTenantTree {
   }
 
  private:
+  static QuotaPlace place_in(GroupId parent, const TenantTerms& terms) {
+    QuotaPlace place = place_of(terms);
+    place.group = parent;
+    return place;
+  }
+
   ResourceVector add_leaf(const DeclaredTenant& tenant, TenantTerms terms, GroupId parent,
                           std::optional<QueuePolicy> queue) {
     const std::string& name = tenant.spec.name;
     auto& tenants = draft_.scenario.cluster.tenants;
-    if (parent) terms.place = {.group = parent, .weight = tenant.spec.weight};
+    if (parent) terms.place = place_in(parent, terms);
     draft_.tenants.emplace(name, static_cast<sim::TenantIndex>(tenants.size()));
     const SimTenantKeys& keys = keys_.at(name);
     tenants.push_back(
@@ -64,7 +70,7 @@ class SimTenantTree {
     const std::size_t place = groups.size();
     draft_.groups.insert(tenant.spec.name);
     groups.push_back(
-        {.place = {.group = parent, .weight = tenant.spec.weight},
+        {.place = place_in(parent, terms),
          .max = terms.max,
          .rights = {
              .may_lend = terms.may_lend, .may_borrow = terms.may_borrow, .caps = terms.caps}});

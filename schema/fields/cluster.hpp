@@ -40,6 +40,7 @@ struct Fields<TenantSpec> {
     FAIRWATER_FIELD(leaving, Leaving);
     FAIRWATER_SPARSE_FIELD(lend_cap, LendCap);
     FAIRWATER_SPARSE_FIELD(borrow_cap, BorrowCap);
+    FAIRWATER_SPARSE_FIELD(weights, Weights);
   }
 };
 

@@ -182,6 +182,14 @@ bool any_tenant_has_max(const Cluster& cluster) {
                      [&](const GroupTerms& group) { return limits(group.max); });
 }
 
+bool any_has_own_weights(const Cluster& cluster) {
+  const auto has = [](const QuotaPlace& place) { return place.own_weights != ResourceWeights{}; };
+  return std::any_of(cluster.tenants.begin(), cluster.tenants.end(),
+                     [&](const SimTenant& tenant) { return has(place_of(tenant.terms)); }) ||
+         std::any_of(cluster.groups.begin(), cluster.groups.end(),
+                     [&](const GroupTerms& group) { return has(group.place); });
+}
+
 bool weights_differ(const Cluster& cluster) {
   const auto& tenants = cluster.tenants;
   return std::any_of(tenants.begin(), tenants.end(), [&](const SimTenant& tenant) {
@@ -226,6 +234,10 @@ std::vector<std::string> notes_on(const Scenario& scenario,
   if (!no_weights.empty() && weights_differ(scenario.cluster))
     notes.push_back("weights are not known to " + no_weights +
                     ", but the entitled share follows them");
+  if (any_has_own_weights(scenario.cluster))
+    notes.push_back("weights of single resources are not known to the entitled share" +
+                    (no_limits.empty() ? "" : ", " + no_limits) +
+                    ", nor to Jain's index: they go by one weight for all");
   if (!no_tree.empty() && !scenario.cluster.groups.empty())
     notes.push_back("each tenant's part alone is known of the tree to " + no_tree +
                     ": what one leaves idle does not go to its siblings first");

@@ -209,13 +209,17 @@ sim::Cluster simulated_cluster(const Scenario& scenario) {
   std::map<std::string, GroupId> numbers{{"", {}}};
   for (const auto& group : scenario.groups) {
     numbers.emplace(group.name, GroupId{static_cast<std::uint32_t>(numbers.size())});
-    cluster.groups.push_back({.place = {.group = numbers.at(group.parent), .weight = group.weight},
-                              .max = terms_of(group, catalog)->max});
+    const TenantTerms terms = *terms_of(group, catalog);
+    QuotaPlace place = place_of(terms);
+    place.group = numbers.at(group.parent);
+    cluster.groups.push_back({.place = place, .max = terms.max});
   }
   for (const auto& tenant : scenario.tenants) {
     auto terms = *terms_of(tenant, catalog);
-    if (!tenant.parent.empty())
-      terms.place = QuotaPlace{.group = numbers.at(tenant.parent), .weight = tenant.weight};
+    if (!tenant.parent.empty()) {
+      terms.place = place_of(terms);
+      terms.place->group = numbers.at(tenant.parent);
+    }
     cluster.tenants.push_back({tenant.name, terms, 0, tenant.placement, tenant.queue});
   }
   sim::weigh_by_tree(cluster);

@@ -168,6 +168,11 @@ Scenario draw_scenario(const ScenarioShape& shape, SplitMix64& random) {
       tenant.queue =
           chance(random, 60) ? QueuePolicy::fair : static_cast<QueuePolicy>(random.below(4));
   if (shape.groups > 0) draw_groups(scenario, shape.groups, random);
+  if (shape.weighs_resources)
+    for (auto* specs : {&scenario.tenants, &scenario.groups})
+      for (TenantSpec& spec : *specs)
+        for (const char* resource : {"cpu", "memory"})
+          if (chance(random, 40)) spec.weights[resource] = 1 + static_cast<Weight>(random.below(9));
   for (std::uint32_t i = 0; i < shape.nodes; ++i) {
     scenario.nodes.push_back(draw_node(i, random));
     if (shape.percent_devices > 0) draw_devices(scenario.nodes.back(), random);

@@ -53,6 +53,8 @@ struct ScenarioShape {
   std::uint32_t drains = 0;
   /// Above 0: each tenant has so many users, whose jobs these are, and any queue.
   std::uint32_t users = 0;
+  /// Some tenants have weights of single resources; not where deals are by units.
+  bool weighs_resources = false;
 };
 
 /// Something may follow because a second has passed: nodes report in each, and all else happens in

@@ -74,7 +74,8 @@ TEST_CASE("the simulator decides as the coordinator does by time for a tree of t
     return ScenarioShape{.tenants = draw(random, 3, 5),
                          .nodes = draw(random, 1, 4),
                          .jobs = 100,
-                         .groups = draw(random, 1, 4)};
+                         .groups = draw(random, 1, 4),
+                         .weighs_resources = random.below(2) == 0};
   });
   CHECK(all.grants > 150 * seeds.size());
 }

@@ -52,6 +52,31 @@ TEST_CASE("a tenant is owed no more than its lend_cap", "[actor][time]") {
   CHECK(world.cluster.verify().ok);
 }
 
+TEST_CASE(
+    "weights of single resources are told where they change, and refused where units are "
+    "dealt",
+    "[actor]") {
+  TenantSpec spec = tenant_spec("a", 1);
+  spec.weights = {{"memory", 3}, {"cpu", 2}};
+  const auto ask = [&](OneNode& world) {
+    return world.cluster.ask<TenantsApplied>(
+        ApplyTenants{world.cluster.operator_caller(), {spec}, true});
+  };
+  OneNode timed(Accounting::time);
+  timed.begin({tenant_spec("a", 1), tenant_spec("b", 1)}, 1);
+  CHECK(ask(timed)->changes.at(0).fields ==
+        std::vector<std::string>{"weights: none -> cpu 2, memory 3"});
+  spec.weights["tpu"] = 1;
+  CHECK(details(ask(timed).error()).field == "tenants[0].weights.tpu");
+  spec.weights.erase("tpu");
+
+  OneNode counted(Accounting::units);
+  counted.begin({tenant_spec("a", 1)}, 1);
+  const auto refused = ask(counted);
+  CHECK(details(refused.error()).code == ErrorCode::invalid_input);
+  CHECK(details(refused.error()).field == "tenants[0].weights");
+}
+
 TEST_CASE("caps are told where they change, and refused where they bound nothing",
           "[actor][time]") {
   OneNode timed(Accounting::time);

@@ -88,6 +88,31 @@ TEST_CASE("caps are a duration of the tenant's own part, or a balance", "[unit][
   }
 }
 
+TEST_CASE("a tenant may have weights of its own for single resources", "[unit][tenant]") {
+  TenantSpec spec = physics();
+  CHECK_FALSE(terms_of(spec, ResourceCatalog{})->place);
+  spec.weight = 5;
+  spec.weights = {{"memory", 3}, {"gpu", 1'000'000'000}};
+  CHECK(weights_text(spec.weights) == "gpu 1000000000, memory 3");
+  REQUIRE_FALSE(validate(spec));
+  const auto terms = terms_of(spec, ResourceCatalog{});
+  REQUIRE(terms);
+  CHECK(terms->weight == 5);
+  REQUIRE(terms->place);
+  CHECK_FALSE(terms->place->group);
+  CHECK(terms->place->weight_of(kCpu) == 5);
+  CHECK(terms->place->weight_of(kMemory) == 3);
+  CHECK(terms->place->weight_of(2) == 1'000'000'000);
+  spec.weights["tpu"] = 1;
+  CHECK(details(terms_of(spec, ResourceCatalog{}).error()).field == "weights.tpu");
+  for (const Weight wrong : {Weight{0}, Weight{-1}, kMaxWeight + 1}) {
+    spec.weights = {{"cpu", wrong}};
+    CHECK(details(validate(spec)).field == "weights.cpu");
+    CHECK(details(validate(spec)).message ==
+          std::to_string(wrong) + " is not between 1 and 1000000000");
+  }
+}
+
 TEST_CASE("terms name the amount of a resource that the cluster lacks", "[unit][tenant]") {
   TenantSpec spec = physics();
   spec.max["tpu"] = 1;

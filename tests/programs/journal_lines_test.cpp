@@ -119,9 +119,11 @@ TEST_CASE("a line tells tenants' numbers, by which they go once they are removed
   optics.id = TenantId{9};
   optics.spec.name = "optics";
   optics.spec.parent = "physics";
+  optics.spec.weights = {{"memory", 3}};
   const Json json = journal_json(record_of(TenantsChanged{{optics}}), some_names());
   CHECK(json_text(json.at("tenants")) ==
-        R"([{"id":9,"name":"optics","parent":"physics","weight":1,"min":{},"max":{}}])");
+        R"([{"id":9,"name":"optics","parent":"physics","weight":1,"weights":{"memory":3},)"
+        R"("min":{},"max":{}}])");
   CHECK(journal_json(record_of(TenantRemoved{optics.id}), some_names()).at("tenant") == "tenant-9");
 }
 

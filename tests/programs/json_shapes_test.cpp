@@ -52,6 +52,7 @@ TEST_CASE("tenant list has the contract's shape", "[golden][json]") {
   TenantInfo tenant;
   tenant.record.spec.name = "physics";
   tenant.record.spec.weight = 5;
+  tenant.record.spec.weights = {{"gpu", 20}};
   tenant.record.spec.min = {{"cpu", 4000}};
   tenant.record.granted_units_total = 120;
   tenant.request = {{"cpu", 9000}};
@@ -62,7 +63,7 @@ TEST_CASE("tenant list has the contract's shape", "[golden][json]") {
   tenant.net = -3;
   CHECK(
       json_text(tenants_json({tenant})) ==
-      R"({"tenants":[{"name":"physics","parent":null,"weight":5,"min":{"cpu":4000},"max":{},)"
+      R"({"tenants":[{"name":"physics","parent":null,"weight":5,"weights":{"gpu":20},"min":{"cpu":4000},"max":{},)"
       R"("request":{"cpu":9000},"runtime_quota":{"cpu":8000},"used":{"cpu":7000},)"
       R"("pending_tasks":2,"running_tasks":7,"net":-3,"granted_units_total":120,"credit":0,"credit_advice":null,)"
       R"("borrowed_units_total":0,"lent_units_total":0,"forgiven_total":0,"queue":"fifo",)"
@@ -79,7 +80,8 @@ TEST_CASE("tenant list has the contract's shape", "[golden][json]") {
   tenant.record.spec.borrow_cap = "500core-h";
   CHECK(tenants_json({tenant})["tenants"][0]["lend_cap"] == "24h");
   CHECK(tenants_json({tenant})["tenants"][0]["borrow_cap"] == "500core-h");
-  CHECK_THAT(tenant_text(tenant), Catch::Contains("24h") && Catch::Contains("500core-h"));
+  CHECK_THAT(tenant_text(tenant),
+             Catch::Contains("24h") && Catch::Contains("500core-h") && Catch::Contains("gpu 20"));
 
   tenant.net = -80'000;
   tenant.measure = {Accounting::time, 100};

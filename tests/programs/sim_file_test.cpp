@@ -220,6 +220,29 @@ TEST_CASE("a simulation's tenants have caps as a cluster's", "[unit][sim-file]")
                  Catch::Contains("is neither how long of a tenant's own part"));
 }
 
+TEST_CASE("a simulation's tenants have weights of single resources as a cluster's",
+          "[unit][sim-file]") {
+  const auto scenario = parse_sim_file(
+      changed("{name: b, max: {cpu: 4}}",
+              "{name: b, weights: {cpu: 2}}\n"
+              "  - {name: g, weights: {memory: 7}, tenants: [{name: c, weights: {cpu: 3}}]}"),
+      "s.yaml");
+  if (!scenario) FAIL(details(scenario.error()).message);
+  const QuotaPlace& group = scenario->cluster.groups.at(0).place;
+  CHECK(group.weight_of(kMemory) == 7);
+  CHECK(group.weight_of(kCpu) == group.weight);
+  const auto place = [&](std::size_t tenant) {
+    return scenario->cluster.tenants.at(tenant).terms.place.value();
+  };
+  CHECK_FALSE(place(1).group);
+  CHECK(place(1).weight_of(kCpu) == 2);
+  const QuotaPlace inner = place(2);
+  CHECK(inner.group == GroupId{1});
+  CHECK(inner.weight_of(kCpu) == 3);
+  CHECK_THAT(refusal_of(changed("{name: b, max: {cpu: 4}}", "{name: b, weights: {cpu: 0}}")),
+             Catch::StartsWith("tenants[1].weights.cpu: "));
+}
+
 TEST_CASE("a simulation predicts run times as a coordinator does", "[unit][sim-file]") {
   const auto scenario = parse_sim_file(
       changed("name: easy", "name: sequence, accounting: time, predict: history"), "s.yaml");

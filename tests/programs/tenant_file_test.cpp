@@ -17,6 +17,7 @@ TEST_CASE("a tenant file says everything that a tenant has", "[unit][tenant_file
   const auto specs = parse_tenant_file(R"(tenants:
   - name: physics
     weight: 5
+    weights: {memory: 3, gpu: 10}
     min: {cpu: 4, memory: 8GiB}
     max: {cpu: 64}
     queue: priority
@@ -36,6 +37,7 @@ TEST_CASE("a tenant file says everything that a tenant has", "[unit][tenant_file
   TenantSpec physics;
   physics.name = "physics";
   physics.weight = 5;
+  physics.weights = {{"memory", 3}, {"gpu", 10}};
   physics.min = {{"cpu", 4000}, {"memory", 8192}};
   physics.max = {{"cpu", 64000}};
   physics.queue = QueuePolicy::priority;
@@ -157,7 +159,8 @@ TEST_CASE("a bad tenant file is refused naming line and key", "[golden][tenant_f
       {"tenants:\n  - name: a\n    wieght: 2\n", invalid, "tenants[0].wieght",
        "is not a key here; the keys are borrow_cap, lend_cap, max, may_borrow, may_lend, min, "
        "name, "
-       "parent, placement, queue, repay, run_as, tenants, weight (line 3 of tenants.yaml)"},
+       "parent, placement, queue, repay, run_as, tenants, weight, weights (line 3 of "
+       "tenants.yaml)"},
       {"tenants:\n  - name: a\n    min: {cpu: 4}\n    max: {cpu: 3}\n", invalid,
        "tenants[0].max.cpu", "3 is below min, which is 4 (line 4 of tenants.yaml)"},
       {"tenants:\n  - name: a\n    queue: lifo\n", invalid, "tenants[0].queue",

@@ -164,6 +164,12 @@ TEST_CASE("notes name the policies that do not know weights or trees", "[unit][t
   CHECK(notes_on(scenario, {{"sequence", {}}}).empty());
   scenario.cluster = processors({4}, {1, 1});
   CHECK(notes_on(scenario, policies).empty());
+  scenario.cluster.tenants[1].terms.place = QuotaPlace{.group = {}, .weight = 1};
+  scenario.cluster.tenants[1].terms.place->own_weights[kMemory] = 3;
+  CHECK(notes_on(scenario, policies) ==
+        std::vector<std::string>{
+            "weights of single resources are not known to the entitled share, easy, drf, "
+            "conservative, nor to Jain's index: they go by one weight for all"});
 }
 
 TEST_CASE("weights are in proportion to the tree", "[unit][tree]") {

@@ -110,9 +110,9 @@ TEST_CASE("a ledger of a newer version is refused, and not touched", "[unit][led
   CHECK(error.code == ErrorCode::not_supported);
   CHECK(error.message ==
         "the ledger in /ledger has format 8, by Fairwater 3.4, and this program, Fairwater 1.2, "
-        "knows formats up to 6: install Fairwater 3.4 or a later one, or begin with a backup from "
+        "knows formats up to 7: install Fairwater 3.4 or a later one, or begin with a backup from "
         "before the upgrade. Nothing was changed");
-  CHECK_THAT(refused("fairwater ledger 7\n").message,
+  CHECK_THAT(refused("fairwater ledger 8\n").message,
              Contains("by a newer version") && Contains("install the version that wrote it"));
   CHECK(code_of(Ledger::verify_directory("/ledger", env.get()).error()) ==
         ErrorCode::not_supported);
@@ -225,11 +225,12 @@ TEST_CASE("what a tenant's leaving and bounds of loans need is known since forma
     set(bounded.tenants[1].spec);
     return format_of(bounded);
   };
-  CHECK(kNewestFormat == 6);
+  CHECK(kNewestFormat == 7);
   CHECK(with([](TenantSpec& spec) { spec.borrow_cap = "24h"; }) == 6);
   CHECK(with([](TenantSpec& spec) { spec.lend_cap = "24h"; }) == 6);
   CHECK(with([](TenantSpec& spec) { spec.may_lend = false; }) == 6);
   CHECK(with([](TenantSpec& spec) { spec.may_borrow = false; }) == 6);
+  CHECK(with([](TenantSpec& spec) { spec.weights = {{"gpu", 2}}; }) == 7);
   const auto env = memory_disk();
   const auto options = options_for("/ledger", env.get());
   {

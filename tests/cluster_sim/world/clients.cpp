@@ -345,19 +345,21 @@ void Clients::apply_tenants() {
   TenantSpec spec = is_group ? some_group(chance.below(groups_)) : some_tenant();
   // These are mostly refused: in itself, in a circle, in one that runs jobs.
   if (chance.percent(10)) spec.parent = some_tenant_name();
-  if (chance.percent(40)) draw_caps(spec);
+  if (chance.percent(40)) draw_terms_by_time(spec);
   call<TenantsApplied>(ApplyTenants{kOperator, {spec}, chance.percent(10)});
 }
 
 /// Where units are counted they are refused.
-void Clients::draw_caps(TenantSpec& spec) {
+void Clients::draw_terms_by_time(TenantSpec& spec) {
   auto& chance = stage_.chance;
   const Coordinator* leader = coordinators_.leader();
   const bool counts_time =
       leader != nullptr && leader->ledger().cluster().accounting == Accounting::time;
   if (!counts_time && !chance.percent(10)) return;
+  for (const char* resource : {"cpu", "memory"})
+    if (chance.percent(30)) spec.weights[resource] = static_cast<Weight>(chance.between(1, 9));
   for (std::string* cap : {&spec.lend_cap, &spec.borrow_cap})
-    if (chance.percent(70))
+    if (chance.percent(50))
       *cap = std::to_string(chance.between(1, 60)) + (chance.percent(50) ? "s" : "core-s");
 }
 

@@ -56,7 +56,7 @@ class Clients {
   [[nodiscard]] std::vector<JobId> live_services() const;
   [[nodiscard]] TenantSpec some_tenant();
   [[nodiscard]] TenantSpec some_group(std::uint64_t number);
-  void draw_caps(TenantSpec& spec);
+  void draw_terms_by_time(TenantSpec& spec);
   [[nodiscard]] std::string some_node();
   [[nodiscard]] std::string some_tenant_name();
   [[nodiscard]] static std::string group_name(std::uint64_t number);
