@@ -16,6 +16,7 @@ constexpr std::uint32_t kTreeNodes = 3;
 struct ToldTenant {
   std::uint32_t parent = 0;
   Weight weight = 1;
+  Weight memory_weight = 0;  ///< 0: none of its own
   Amount max = kUnlimited;
   bool may_borrow = true;
 };
@@ -43,7 +44,8 @@ TenantTree tree_told(const Told& told) {
   std::map<std::uint32_t, std::uint32_t> numbers{{0, 0}};
   std::vector<PlacedWeight> groups, members;
   for (const auto& [id, tenant] : told) {
-    const QuotaPlace place{.group = GroupId{tenant.parent}, .weight = tenant.weight};
+    QuotaPlace place{.group = GroupId{tenant.parent}, .weight = tenant.weight};
+    place.own_weights[kMemory] = tenant.memory_weight;
     const PlacedWeight placed{numbers.at(tenant.parent), tenant.weight};
     if (has_children(told, id)) {
       numbers.emplace(id, static_cast<std::uint32_t>(numbers.size()));
@@ -59,10 +61,11 @@ TenantTree tree_told(const Told& told) {
   }
   const auto weights = tree_weights(groups, members);
   for (std::size_t i = 0; i < weights.size(); ++i) {
-    if (groups.empty())
-      tree.tenants[i].terms.place.reset();
-    else
-      tree.tenants[i].terms.weight = weights[i];
+    TenantTerms& terms = tree.tenants[i].terms;
+    if (!groups.empty())
+      terms.weight = weights[i];
+    else if (terms.place->own_weights == ResourceWeights{})
+      terms.place.reset();
   }
   return tree;
 }
@@ -140,6 +143,7 @@ class ChangingTree {
       const auto parent = draw(0U, id - 1);
       tenant.parent = next.contains(parent) ? parent : 0;
       tenant.weight = draw<Weight>(1, 5);
+      tenant.memory_weight = std::max<Weight>(0, draw<Weight>(-5, 5));
       tenant.max = draw(0, 3) == 0 ? draw<Amount>(1, 60) * 100 : kUnlimited;
       tenant.may_borrow = draw(0, 4) > 0;
     }

@@ -225,6 +225,10 @@ class TwinCycles {
     if (one_in(4)) terms.max = cpu_memory(static_cast<Amount>(draw(4, 12)) * 1000, 16'384);
     terms.may_lend = !one_in(5);
     terms.may_borrow = !one_in(5);
+    if (one_in(6)) {
+      terms.place = place_of(terms);
+      terms.place->own_weights[kMemory] = static_cast<Weight>(draw(1, 9));
+    }
     both([&](auto& cycle) {
       allocator_of(cycle).set_tenant(TenantId{id}, terms);
       cycle.consider_all_nodes();

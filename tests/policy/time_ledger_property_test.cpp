@@ -47,6 +47,10 @@ struct RandomCluster {
     if (draw(1, 2) == 1)
       terms.place = {.group = GroupId{static_cast<std::uint32_t>(draw(0, 2))},
                      .weight = static_cast<Weight>(draw(1, 9))};
+    if (draw(1, 4) == 1) {
+      terms.place = place_of(terms);
+      terms.place->own_weights[kMemory] = static_cast<Weight>(draw(1, 9));
+    }
     return terms;
   }
   void add_node() {
@@ -75,6 +79,7 @@ struct RandomCluster {
       GroupTerms terms;
       terms.place = {.group = GroupId{static_cast<std::uint32_t>(draw(0, group - 1))},
                      .weight = static_cast<Weight>(draw(1, 9))};
+      if (draw(1, 4) == 1) terms.place.own_weights[kCpu] = static_cast<Weight>(draw(1, 9));
       if (draw(1, 3) == 1) terms.max[kCpu] = static_cast<Amount>(draw(4, 12)) * 1000;
       terms.rights.may_lend = draw(1, 4) != 1;
       terms.rights.may_borrow = draw(1, 4) != 1;
