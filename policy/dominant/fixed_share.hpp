@@ -23,11 +23,9 @@ inline constexpr FixedShare kWholeShare = FixedShare{1} << kShareBits;
 /// Of what is not there, and whatever is larger.
 inline constexpr FixedShare kMostShare = kWholeShare * 64;
 
-/// part / whole. Both are at most kMostShare.
-[[nodiscard]] inline FixedShare fixed_ratio(FixedShare part, FixedShare whole) {
+/// part / whole to all places. The whole is at most kMostShare and not 0, the quotient below 2^48.
+[[nodiscard]] inline FixedShare long_division(FixedShare part, FixedShare whole) {
   constexpr int kStep = kShareBits / 2;
-  if (part == 0) return 0;
-  if (whole == 0 || part / whole >= kMostShare / kWholeShare) return kMostShare;
   FixedShare ratio = part / whole;
   FixedShare rest = part % whole;
   for (int step = 0; step < 2; ++step) {
@@ -38,19 +36,16 @@ inline constexpr FixedShare kMostShare = kWholeShare * 64;
   return ratio;
 }
 
+/// part / whole. Both are at most kMostShare.
+[[nodiscard]] inline FixedShare fixed_ratio(FixedShare part, FixedShare whole) {
+  if (part == 0) return 0;
+  if (whole == 0 || part / whole >= kMostShare / kWholeShare) return kMostShare;
+  return long_division(part, whole);
+}
+
 /// part * weight / whole, where that is 2^32 at most. The rest as above, the weight 1 to 2^32.
 [[nodiscard]] inline FixedShare weighted_ratio(FixedShare part, Weight weight, FixedShare whole) {
-  constexpr int kStep = kShareBits / 2;
-  if (part == 0) return 0;
-  const FixedShare weighted = part * static_cast<FixedShare>(weight);
-  FixedShare ratio = weighted / whole;
-  FixedShare rest = weighted % whole;
-  for (int step = 0; step < 2; ++step) {
-    rest <<= kStep;
-    ratio = (ratio << kStep) + rest / whole;
-    rest %= whole;
-  }
-  return ratio;
+  return part == 0 ? 0 : long_division(part * static_cast<FixedShare>(weight), whole);
 }
 
 /// held / total; of nothing held none.
