@@ -9,6 +9,7 @@
 #include "allocator_cluster.hpp"
 #include "draw.hpp"
 #include "policy/allocator/deal_cycle.hpp"
+#include "property.hpp"
 #include "timed_cluster.hpp"
 
 namespace fairwater::test::envy {
@@ -157,7 +158,9 @@ void check_won(const Promise& promise, const State& state,
 }
 
 void check(const Promise& promise) {
-  const std::uint64_t states = states_to_look_at(1000);
+  // Of nine promises: 100,000 and more.
+  const std::uint64_t states =
+      states_to_look_at(static_cast<std::uint64_t>(cases_of_build(12'000)));
   std::uint64_t compared = 0, unsatisfied = 0;
   for (std::uint64_t seed = 1; seed <= states; ++seed) {
     Draw draw(seed);

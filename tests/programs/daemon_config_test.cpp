@@ -376,6 +376,7 @@ TEST_CASE("debts have a cap and a half-life where time is counted", "[unit][daem
     CHECK(refused("debts: {half_life: " + std::string(none) + "}\n").message ==
           "'" + std::string(none) +
               "' is no time in which debts become half; write more, e.g. 7d (line 2 of c.yaml)");
+  CHECK(refused("debts: {half_life: -1h}\n").field == "debts.half_life");
   CHECK(refused("debts: {half: 1h}\n").field == "debts.half");
   CHECK(details(read_config("accounting: units\ndebts: {cap: 1h}\n", "c.yaml", config)).field ==
         "debts");
