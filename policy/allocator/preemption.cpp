@@ -1,6 +1,7 @@
 #include "policy/allocator/preemption.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <set>
 #include <string>
 #include <utility>
@@ -113,10 +114,87 @@ std::optional<VictimNumbers> Preemption::for_maxes() const {
 }
 
 std::optional<VictimNumbers> Preemption::on_node(NodeId node, const VictimNumbers& candidates) {
-  if (!state_.takes_shares(entry_.range.demand)) return gather(node, candidates);
+  if (!state_.takes_shares(entry_.range.demand)) return for_amounts(node, candidates);
   if (state_.shared_devices(state_.node(node)) == nullptr) return std::nullopt;
   const GpuRequest request = shared_gpus(entry_.range.demand[state_.shared_resource()]);
   return request.gpus == 1 ? for_one_gpu(node, candidates) : for_whole_gpus(node, candidates);
+}
+
+std::size_t Preemption::preempted_of(const VictimNumbers& victims) const {
+  return static_cast<std::size_t>(std::count_if(
+      victims.begin(), victims.end(), [&](std::size_t i) { return !victims_[i].has_grown; }));
+}
+
+std::size_t Preemption::least_of(const Trial& grown_ended, const VictimNumbers& candidates) const {
+  std::size_t least = 0;
+  for (const std::size_t r : entry_.asks) {
+    std::vector<Amount> held;
+    for (const std::size_t i : candidates)
+      if (!victims_[i].has_grown) held.push_back(victims_[i].held.demand[r]);
+    std::sort(held.begin(), held.end(), std::greater<>());
+    Amount missing = entry_.range.demand[r] - grown_ended.room.free[r];
+    std::size_t tasks = 0;
+    while (missing > 0 && tasks < held.size()) missing -= held[tasks++];
+    least = std::max(least, tasks);
+  }
+  return least;
+}
+
+std::optional<VictimNumbers> Preemption::for_amounts(NodeId node, const VictimNumbers& candidates) {
+  auto best = gather(node, candidates);
+  const std::size_t of_youngest = best ? preempted_of(*best) : 0;
+  if (of_youngest <= 1) return best;
+  for (const std::size_t r : entry_.asks) {
+    VictimNumbers largest = candidates;
+    std::stable_sort(largest.begin(), largest.end(), [&](std::size_t a, std::size_t b) {
+      const Victim& one = victims_[a];
+      const Victim& other = victims_[b];
+      if (one.has_grown || other.has_grown) return one.has_grown && !other.has_grown;
+      return one.held.demand[r] > other.held.demand[r];
+    });
+    if (auto found = gather(node, largest); found && preempted_of(*found) < preempted_of(*best))
+      best = std::move(found);
+  }
+  Trial grown_ended = trial_on(node);
+  VictimNumbers others;
+  for (const std::size_t i : candidates) {
+    if (victims_[i].has_grown)
+      (void)end(grown_ended, node, i);
+    else
+      others.push_back(i);
+  }
+  for (std::size_t count = std::max<std::size_t>(1, least_of(grown_ended, candidates));
+       count < preempted_of(*best); ++count) {
+    auto found = so_many(node, grown_ended, others, count);
+    if (!found) continue;
+    best = without_needless(node, *std::move(found));
+    break;
+  }
+  if (preempted_of(*best) < of_youngest) make_younger(*best, node, candidates);
+  return best;
+}
+
+std::optional<Preemption::Trial> Preemption::so_many(NodeId node, const Trial& so_far,
+                                                     std::span<const std::size_t> others,
+                                                     std::size_t count) {
+  for (std::size_t i = 0; i + count <= others.size() && sets_to_try_ > 0; ++i) {
+    --sets_to_try_;
+    Trial trial = so_far;
+    if (!end(trial, node, others[i])) continue;
+    if (count == 1) {
+      if (is_enough(node, trial)) return trial;
+    } else if (auto found = so_many(node, trial, others.subspan(i + 1), count - 1)) {
+      return found;
+    }
+  }
+  return std::nullopt;
+}
+
+VictimNumbers Preemption::without_needless(NodeId node, Trial trial) {
+  std::sort(trial.victims.begin(), trial.victims.end());
+  leave_out_needless(trial.victims, victims_, state_, rooms_, node, std::move(trial.room),
+                     entry_.range, std::move(trial.lacks));
+  return std::move(trial.victims);
 }
 
 std::optional<VictimNumbers> Preemption::for_one_gpu(NodeId node, const VictimNumbers& candidates) {
@@ -171,10 +249,7 @@ std::optional<VictimNumbers> Preemption::gather(NodeId node, const VictimNumbers
   Trial trial = trial_on(node);
   for (const std::size_t i : candidates) {
     if (!end(trial, node, i) || !is_enough(node, trial)) continue;
-    std::sort(trial.victims.begin(), trial.victims.end());
-    leave_out_needless(trial.victims, victims_, state_, rooms_, node, std::move(trial.room),
-                       entry_.range, std::move(trial.lacks));
-    return std::move(trial.victims);
+    return without_needless(node, std::move(trial));
   }
   return std::nullopt;
 }

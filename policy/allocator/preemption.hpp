@@ -57,12 +57,17 @@ class Preemption {
         right_(right),
         lacks_(std::move(lacks)) {}
 
+  /// Sets that are tried for a claimant where the largest tasks need not be the fewest: some
+  /// milliseconds at most.
+  static constexpr std::size_t kMostSets = 2'048;
+
   struct Choice {
     NodeId node;
     VictimNumbers victims;
   };
   /// All on one node. None: nobody's end would do. O(victims), and where tasks share GPUs O(victims
-  /// * GPUs).
+  /// * GPUs). Of one resource no other set of as few tasks that have not grown would do, of several
+  /// none of those that are tried.
   [[nodiscard]] std::optional<Choice> fewest();
   /// Wherever they are the youngest whose end gives what is missing below maxes; whether a node has
   /// room then is not asked. None: nobody's end would. O(victims).
@@ -82,6 +87,21 @@ class Preemption {
                                                          const VictimNumbers& candidates);
   [[nodiscard]] std::optional<VictimNumbers> for_whole_gpus(NodeId node,
                                                             const VictimNumbers& candidates);
+  /// Of those that have not grown as few as will do, where amounts alone are asked for.
+  [[nodiscard]] std::optional<VictimNumbers> for_amounts(NodeId node,
+                                                         const VictimNumbers& candidates);
+  /// How many of them have not grown. Candidates that have come first.
+  [[nodiscard]] std::size_t preempted_of(const VictimNumbers& victims) const;
+  /// Fewer cannot be enough beside all that has grown.
+  [[nodiscard]] std::size_t least_of(const Trial& grown_ended,
+                                     const VictimNumbers& candidates) const;
+  /// So many of `others` that are enough beside what has ended, the first that are found while
+  /// sets may be tried.
+  [[nodiscard]] std::optional<Trial> so_many(NodeId node, const Trial& so_far,
+                                             std::span<const std::size_t> others,
+                                             std::size_t count);
+  /// What may stay is left out.
+  [[nodiscard]] VictimNumbers without_needless(NodeId node, Trial trial);
   /// The first of them that are enough, but for those that may stay.
   [[nodiscard]] std::optional<VictimNumbers> gather(NodeId node, const VictimNumbers& candidates);
   /// As many, but younger where that will do.
@@ -112,6 +132,7 @@ class Preemption {
   const WindowRange& entry_;
   const PreemptionRight right_;
   const GroupLacks lacks_;
+  std::size_t sets_to_try_ = kMostSets;
 };
 
 }  // namespace fairwater::inline policy::inline allocator
