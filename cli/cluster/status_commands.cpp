@@ -1,6 +1,8 @@
 // status, top, version
+#include <algorithm>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <unistd.h>
 
@@ -9,6 +11,7 @@
 #include "cli/cluster/commands.hpp"
 #include "cli/cluster/json_shapes.hpp"
 #include "cli/cluster/tables.hpp"
+#include "cli/core/progress.hpp"
 #include "cli/core/session.hpp"
 #include "cli/core/usage_error.hpp"
 #include "cli/core/verbs.hpp"
@@ -29,12 +32,14 @@ int print_status(const Context& context, Client& client) {
   return print_answer(context, client.status(), status_json, status_text);
 }
 
-/// One frame of the live view.
-int print_frame(const Context& context, Client& client, bool clear) {
-  const auto status = client.status();
+/// One frame of the live view, whoever leads by now.
+int print_frame(const Context& context, Session& session, bool clear) {
+  std::optional<ProgressLine> waiting{"waiting for a coordinator"};
+  const auto status = session.ask([](Client& client) { return client.status(); });
   if (!status) return context.fail(status.error());
-  const auto tenants = client.list_tenants();
+  const auto tenants = session.ask([](Client& client) { return client.list_tenants(); });
   if (!tenants) return context.fail(tenants.error());
+  waiting.reset();
   if (context.json()) {
     Json frame = status_json(*status);
     frame.update(tenants_json(*tenants));
@@ -53,15 +58,15 @@ int run_top(Context& context, const TopOptions& options) {
     return context.fail_usage("'" + options.interval + "' is not a duration such as 2s",
                               "interval");
   const bool clear = isatty(STDOUT_FILENO) == 1;
-  return context.with_client([&](const Context&, Client& client) {
-    auto next = std::chrono::steady_clock::now();
-    for (std::uint32_t frame = 1;; ++frame) {
-      const int status = print_frame(context, client, clear);
-      if (status != kExitDone || frame == options.count) return status;
-      next += std::chrono::milliseconds{*interval};
-      std::this_thread::sleep_until(next);
-    }
-  });
+  Session session(context);
+  if (auto error = session.connect()) return context.fail(error);
+  auto next = std::chrono::steady_clock::now();
+  for (std::uint32_t frame = 1;; ++frame) {
+    const int status = print_frame(context, session, clear);
+    if (status != kExitDone || frame == options.count) return status;
+    next = std::max(next + std::chrono::milliseconds{*interval}, std::chrono::steady_clock::now());
+    std::this_thread::sleep_until(next);
+  }
 }
 
 /// Asks whoever leads to let another lead, and waits until one does.

@@ -123,6 +123,8 @@ TEST_CASE("agents and those who follow go on when the coordinator is at another 
   // What they say shows that both are connected: the first connection fails where nobody is there.
   json record = json::parse(follower.read_line(Duration(30'000)));
   const auto job = std::stoull(waiter.read_line(Duration(30'000)));
+  ChildProcess viewer(command({"top", "--interval", "100ms", "--json"}));
+  json view = json::parse(viewer.read_line(Duration(30'000)));
   harness::wait_until("the job runs", Duration(20'000),
                       [&] { return cluster.job(job)["state"] == "running"; });
 
@@ -140,6 +142,14 @@ TEST_CASE("agents and those who follow go on when the coordinator is at another 
     record = json::parse(follower.read_line(Duration(30'000)));
   }
   CHECK(coordinators == 2);
+  // The first views show a task that is not done, the last one is of the second coordinator.
+  const auto unfinished = [&] {
+    const json& cluster_view = view.at("cluster");
+    return cluster_view.at("tasks_running").get<int>() +
+           cluster_view.at("tasks_pending").get<int>();
+  };
+  while (unfinished() > 0) view = json::parse(viewer.read_line(Duration(30'000)));
+  CHECK(viewer.running());
 }
 
 }  // namespace fairwater::scenario
