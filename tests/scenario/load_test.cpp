@@ -99,6 +99,8 @@ TEST_CASE("a comparison fails where three coordinators have not 5 times what Slu
   CHECK_THAT(enough.output,
              Catch::Contains("figure scale_replicated/3.tasks_beside_slurm 5 times"));
   CHECK_THAT(enough.output, Catch::Contains("figure scale_real/1.tasks_beside_slurm 1.5 times"));
+  CHECK_THAT(enough.output,
+             Catch::Contains("figure scale_replicated/3.tasks_beside_one 3.33 times"));
   CHECK(ratios(99, 50).status == 1);
   CHECK(ratios(100, 49).status == 1);
 }
