@@ -104,15 +104,14 @@ void ShareTree::put_open(Node node, const Shares& held, bool is_below_min) {
       dominant = r;
   child.dominant = dominant;
   child.share = held[dominant];
-  child.weight = child.weights[dominant];
   child.turn = {.is_below_min = is_below_min,
-                .by_weight = fairwater::by_weight(child.share, child.weight),
+                .by_weight = fairwater::by_weight(child.share, child.weight()),
                 .rank = child.rank,
                 .node = node};
   Level& parent = level(child.parent);
   parent.open.insert(child.turn);
   for (std::size_t r = 0; r < kMaxResources; ++r) {
-    child.rising[r] = weighted_ratio(held[r], child.weight, child.share);
+    child.rising[r] = weighted_ratio(held[r], child.weight(), child.share);
     parent.rising[r] += child.rising[r];
   }
 }
@@ -139,7 +138,7 @@ ShareTree::Shares ShareTree::held_in(const Level& group) const {
   Shares held{};
   for (std::size_t r = 0; r < kMaxResources; ++r) {
     const FixedShare risen =
-        scaled(least.share, group.rising[r] / static_cast<FixedShare>(least.weight));
+        scaled(least.share, group.rising[r] / static_cast<FixedShare>(least.weight()));
     const FixedShare idle = asking_[r] > 0 ? fixed_share(group.idle[r], capacity_[r]) : 0;
     held[r] = std::min(idle + risen, kMostShare);
   }

@@ -74,7 +74,7 @@ class ShareTree {
   [[nodiscard]] FixedShare share(Node node) const { return nodes_[node].share; }
   /// Of which that is its share, and its weight for it.
   [[nodiscard]] std::size_t resource(Node node) const { return nodes_[node].dominant; }
-  [[nodiscard]] Weight weight(Node node) const { return nodes_[node].weight; }
+  [[nodiscard]] Weight weight(Node node) const { return nodes_[node].weight(); }
   [[nodiscard]] const ResourceWeights& weights(Node node) const { return nodes_[node].weights; }
   [[nodiscard]] bool is_below_min(Node node) const { return nodes_[node].turn.is_below_min; }
   /// Which sibling comes first, itself or another.
@@ -112,8 +112,8 @@ class ShareTree {
     Turn turn = {};            ///< while it is, as this
     FixedShare share = 0;      ///< and the rest
     std::size_t dominant = 0;  ///< the resource of its share
-    Weight weight = 1;         ///< for that
     Shares rising = {};        ///< what it holds over its share by weight
+    [[nodiscard]] Weight weight() const { return weights[dominant]; }
   };
 
   [[nodiscard]] Level& level(Node group) { return levels_[*nodes_[group].level]; }
