@@ -57,8 +57,7 @@ class Preemption {
         right_(right),
         lacks_(std::move(lacks)) {}
 
-  /// Sets that are tried for a claimant where the largest tasks need not be the fewest: some
-  /// milliseconds at most.
+  /// Sets that are tried for a claimant where the largest tasks need not be the fewest.
   static constexpr std::size_t kMostSets = 2'048;
 
   struct Choice {
@@ -66,8 +65,8 @@ class Preemption {
     VictimNumbers victims;
   };
   /// All on one node. None: nobody's end would do. O(victims), and where tasks share GPUs O(victims
-  /// * GPUs). Of one resource no other set of as few tasks that have not grown would do, of several
-  /// none of those that are tried.
+  /// * GPUs). No set that was tried with fewer tasks that have not grown would do; kMostSets bounds
+  /// them.
   [[nodiscard]] std::optional<Choice> fewest();
   /// Wherever they are the youngest whose end gives what is missing below maxes; whether a node has
   /// room then is not asked. None: nobody's end would. O(victims).
