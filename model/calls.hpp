@@ -347,6 +347,23 @@ struct ForgiveDebt {
   X(queryUsage, QueryUsage)         \
   X(readJournal, ReadJournal)
 
+/// What may be asked again when its answer is lost: it changes nothing, or makes what it did the
+/// first time so again (a drain's deadline counts anew, what is applied was so already).
+#define FAIRWATER_REPEATABLE_CALLS(X) \
+  FAIRWATER_FOLLOWER_CALLS(X)         \
+  X(listTenants, ListTenants)         \
+  X(listNodes, ListNodes)             \
+  X(waitJob, WaitJob)                 \
+  X(explainTask, ExplainTask)         \
+  X(readLog, ReadLog)                 \
+  X(showProfile, ShowProfile)         \
+  X(verifyLedger, VerifyLedger)       \
+  X(listTokens, ListTokens)           \
+  X(showStanding, ShowStanding)       \
+  X(applyTenants, ApplyTenants)       \
+  X(drainNode, DrainNode)             \
+  X(planDrain, PlanDrain)
+
 /// What the client is told; the answer itself unless the request says otherwise.
 template <class Request>
 struct ShownTo {
@@ -377,6 +394,9 @@ inline constexpr bool kByCoordinator = false FAIRWATER_COORDINATOR_CALLS(FAIRWAT
 /// Whether a coordinator that follows answers it.
 template <class Type>
 inline constexpr bool kByFollower = false FAIRWATER_FOLLOWER_CALLS(FAIRWATER_IS_REQUEST);
+/// Whether it may be asked again when its answer is lost.
+template <class Type>
+inline constexpr bool kRepeatable = false FAIRWATER_REPEATABLE_CALLS(FAIRWATER_IS_REQUEST);
 #undef FAIRWATER_IS_REQUEST
 
 }  // namespace fairwater::inline model

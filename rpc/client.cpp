@@ -1,15 +1,14 @@
 #include "rpc/client.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <functional>
-#include <iterator>
 #include <optional>
+#include <thread>
 
-#include "policy/core/check.hpp"
 #include "rpc/calls.hpp"
 #include "rpc/faults.hpp"
 #include "rpc/loop_thread.hpp"
-#include "rpc/pages.hpp"
 #include "rpc/rpc_client.hpp"
 #include "rpc/sockets.hpp"
 #include "rpc/wire.hpp"
@@ -23,38 +22,8 @@ constexpr auto kCallTimeout = 60 * kj::SECONDS;
 constexpr auto kVerifyTimeout = 660 * kj::SECONDS;
 /// Of many calls at once so many are in flight: below what a server admits per connection.
 constexpr std::size_t kCallsInFlight = 128;
-
-template <class Value>
-void append(std::vector<Value>& values, std::vector<Value> more) {
-  values.insert(values.end(), std::make_move_iterator(more.begin()),
-                std::make_move_iterator(more.end()));
-}
-
-template <class Value>
-struct Page {
-  std::vector<Value> values;
-  bool more = false;
-};
-
-/// The list in an answer, and whether there is more.
-template <class List, class Value>
-Expected<Page<Value>> page_of(Expected<List> list, std::vector<Value> List::*values) {
-  if (!list) return list.error();
-  return Page<Value>{std::move((*list).*values), list->more};
-}
-
-/// Page after page of records in the order of their ids. `page_after(id)` asks for the next.
-template <class Value, class PageAfter>
-Expected<std::vector<Value>> whole_list(PageAfter page_after) {
-  std::vector<Value> values;
-  for (;;) {
-    auto page = page_after(values.empty() ? decltype(Value::record.id){} : values.back().record.id);
-    if (!page) return page.error();
-    const bool progress = !page->values.empty();
-    append(values, std::move(page->values));
-    if (!page->more || !progress) return values;
-  }
-}
+/// Between two looks for one that leads.
+constexpr std::chrono::milliseconds kTakeoverPause{100};
 
 // A fresh request for each call of the table.
 template <class Params, class Results, class Asked>
@@ -69,6 +38,37 @@ auto filled(capnp::Request<Params, Results> request, const Asked& asked) {
 FAIRWATER_CALLS(FAIRWATER_REQUEST)
 #undef FAIRWATER_REQUEST
 
+/// Whether a coordinator at another address may do better.
+bool is_elsewhere(const caf::error& error) {
+  const ErrorCode code = details(error).code;
+  return code == ErrorCode::unavailable || code == ErrorCode::internal ||
+         code == ErrorCode::not_leader;
+}
+
+/// It was not done, or nobody knows: one that leads may do it.
+bool is_undone(const caf::error& error) {
+  if (!error) return false;
+  const ErrorCode code = details(error).code;
+  return code == ErrorCode::unavailable || code == ErrorCode::not_leader;
+}
+
+/// How a call ended without an answer.
+enum class Cut {
+  none,  ///< it did not
+  broken,
+  silent,  ///< it took too long
+};
+Cut cut_of(const kj::Exception& fault) {
+  switch (fault.getType()) {
+    case kj::Exception::Type::DISCONNECTED:
+      return Cut::broken;
+    case kj::Exception::Type::OVERLOADED:
+      return Cut::silent;
+    default:
+      return Cut::none;
+  }
+}
+
 template <class Asked>
 constexpr kj::Duration timeout_of() {
   if (requires { Asked::kTakesLong; }) return kVerifyTimeout;
@@ -76,19 +76,16 @@ constexpr kj::Duration timeout_of() {
   return kCallTimeout;
 }
 
-caf::error error_of(const Expected<Done>& answer) { return answer ? caf::error{} : answer.error(); }
-
 }  // namespace
 
 class Client::Impl {
  public:
-  Impl(AddressList addresses, std::string token, std::int64_t timeout_ms,
-       std::optional<PublicKey> key, Reads reads)
+  Impl(AddressList addresses, std::string token, const ClientOptions& options)
       : addresses_(std::move(addresses)),
         token_(std::move(token)),
-        timeout_ms_(addresses_.size() > 1 ? std::min(timeout_ms, kTryTimeoutMs) : timeout_ms),
-        key_(key),
-        reads_(reads),
+        options_(options),
+        timeout_ms_(addresses_.size() > 1 ? std::min(options.timeout_ms, kTryTimeoutMs)
+                                          : options.timeout_ms),
         thread_([this](Loop& loop) {
           loop_ = &loop;
           loop.stopped.wait(loop.io.waitScope);
@@ -96,9 +93,34 @@ class Client::Impl {
           rpc_ = nullptr;
         }) {}
 
+  /// Where one leads, once one does: as long as patience lasts.
+  caf::error log_in() {
+    using Clock = std::chrono::steady_clock;
+    using std::chrono::milliseconds;
+    const TakeoverPatience& patience = options_.patience;
+    const auto begun = Clock::now();
+    for (auto answered_at = begun;;) {
+      const auto error = log_in_once();
+      if (!error) return error;
+      const auto now = Clock::now();
+      const ErrorDetails said = details(error);
+      if (said.code == ErrorCode::not_leader) {
+        if (now >= begun + milliseconds(patience.leaderless_ms)) return error;
+        answered_at = now;
+      } else if (!is_elsewhere(error)) {
+        return error;
+      } else if (addresses_.size() == 1 ||
+                 now >= answered_at + milliseconds(patience.unanswered_ms)) {
+        return make_error(ErrorCode::unavailable,
+                          "no coordinator answers at " + addresses_.text() + ": " + said.message);
+      }
+      std::this_thread::sleep_for(kTakeoverPause);  // nothing tells when another leads
+    }
+  }
+
   /// At the current address, else at the next in turn, once round. Where one only follows that is
   /// what is wrong, whatever the others say: another is about to lead.
-  caf::error log_in() {
+  caf::error log_in_once() {
     caf::error follows;
     int redirects = 0;
     for (std::size_t failed = 0;;) {
@@ -109,7 +131,7 @@ class Client::Impl {
       const bool is_redirected = said.code == ErrorCode::not_leader &&
                                  redirects++ < kMostRedirects && addresses_.follow(said.leader);
       if (is_redirected) continue;
-      if (!is_elsewhere(said.code)) return error;
+      if (!is_elsewhere(error)) return error;
       addresses_.advance();
       if (++failed == addresses_.size()) return follows ? follows : error;
     }
@@ -126,24 +148,31 @@ class Client::Impl {
   /// Makes one call and waits for it. Callable from any thread but the loop's.
   template <class Asked>
   Expected<ShownOf<Asked>> call(const Asked& asked) {
+    bool was_silent = false;  // one that does not answer is asked twice
     for (int redirects = 0;; ++redirects) {
-      auto answer = call_here(asked);
+      Cut cut = Cut::none;
+      auto answer = call_here(asked, cut);
       if (answer || redirects == kMostRedirects) return answer;
       const ErrorDetails said = details(answer.error());
-      if (said.code != ErrorCode::not_leader) return answer;
-      // Nothing was done, so it may be asked elsewhere.
-      if (!addresses_.follow(said.leader)) addresses_.advance();
+      if (said.code == ErrorCode::not_leader) {
+        // Nothing was done, so it may be asked elsewhere.
+        if (!addresses_.follow(said.leader)) addresses_.advance();
+      } else if (!kRepeatable<Asked> || cut == Cut::none || !is_patient() || was_silent) {
+        return answer;
+      }
+      was_silent = cut == Cut::silent;
       if (auto failed = log_in()) return failed;
     }
   }
 
   template <class Asked>
-  Expected<ShownOf<Asked>> call_here(const Asked& asked) {
-    return on_loop<ShownOf<Asked>>([&] {
+  Expected<ShownOf<Asked>> call_here(const Asked& asked, Cut& cut) {
+    const auto ask = [&] {
       auto request = request_for(*session(), asked);
       return answer_to(request, timeout_of<Asked>(),
                        [](auto& response) { return take_answer<Asked>(response); });
-    });
+    };
+    return on_loop<ShownOf<Asked>>(ask, &cut);
   }
 
   std::vector<Expected<JobId>> submit_all(const std::vector<JobSpec>& specs) {
@@ -169,10 +198,9 @@ class Client::Impl {
  private:
   using Session = wire::OperatorSession::Client;
 
-  /// Whether a coordinator at another address may do better.
-  static bool is_elsewhere(ErrorCode code) {
-    return code == ErrorCode::unavailable || code == ErrorCode::internal ||
-           code == ErrorCode::not_leader;
+  /// What a follower said of its age would not hold for the next one's answers.
+  [[nodiscard]] bool is_patient() const {
+    return options_.patience.unanswered_ms > 0 && options_.reads == Reads::of_leader;
   }
 
   caf::error log_in_here() {
@@ -183,19 +211,23 @@ class Client::Impl {
     return {};
   }
 
+  /// There is none when the connection broke and logging in anew failed.
   Session* session() {
-    FAIRWATER_CHECK(session_.get() != nullptr, "a client was used before it logged in");
+    if (session_.get() == nullptr) kj::throwFatalException(KJ_EXCEPTION(DISCONNECTED));
     return session_.get();
   }
 
   /// Runs `body`, which promises an Expected<Value>, on the loop; what it throws becomes an error.
   template <class Value, class Body>
-  Expected<Value> on_loop(Body body) {
+  Expected<Value> on_loop(Body body, Cut* cut = nullptr) {
     std::optional<Expected<Value>> result;
     thread_.run([&]() -> kj::Promise<void> {
       return kj::evalNow([&]() -> kj::Promise<Expected<Value>> { return body(); })
           .then([&result](Expected<Value>&& value) { result = std::move(value); },
-                [&result](kj::Exception&& fault) { result = translate_fault(fault); });
+                [&result, cut](kj::Exception&& fault) {
+                  result = translate_fault(fault);
+                  if (cut != nullptr) *cut = cut_of(fault);
+                });
     });
     return *result;
   }
@@ -205,9 +237,9 @@ class Client::Impl {
         .then([this](kj::Own<kj::AsyncIoStream> stream) {
           session_ = nullptr;
           rpc_ = kj::heap<RpcClient>(kj::mv(stream));
-          if (!key_) return show_token();
-          return rpc_->identify(key_).then(
-              [this](Identified coordinator) -> kj::Promise<Expected<Caller>> {
+          if (!options_.key) return show_token();
+          return rpc_->identify(options_.key)
+              .then([this](Identified coordinator) -> kj::Promise<Expected<Caller>> {
                 if (!coordinator) return Expected<Caller>(coordinator.error());
                 return show_token();
               });
@@ -218,7 +250,7 @@ class Client::Impl {
     auto request = rpc_->gateway().loginRequest();
     request.setToken(to_text(token_));
     request.setProtocolVersion(kProtocolVersion);
-    request.setAcceptsFollower(reads_ == Reads::of_any);
+    request.setAcceptsFollower(options_.reads == Reads::of_any);
     return response_of(request).then([this](auto&& response) -> Expected<Caller> {
       if (response.hasError()) return read(response.getError());
       remembers_requests_ = response.getRemembersRequests();
@@ -275,33 +307,25 @@ class Client::Impl {
 
   AddressList addresses_;
   const std::string token_;
+  const ClientOptions options_;
   const std::int64_t timeout_ms_;
-  const std::optional<PublicKey> key_;
-  const Reads reads_;
   bool remembers_requests_ = false;
   Caller caller_;
   LoopThread thread_;  ///< last: it uses what stands above
 };
 
 Expected<std::unique_ptr<Client>> Client::connect(const std::string& address,
-                                                  const std::string& token, std::int64_t timeout_ms,
-                                                  std::optional<PublicKey> key, Reads reads) {
+                                                  const std::string& token,
+                                                  const ClientOptions& options) {
   auto addresses = AddressList::parse(address);
   if (!addresses) return addresses.error();
-  return connect(std::move(*addresses), token, timeout_ms, key, reads);
+  return connect(std::move(*addresses), token, options);
 }
 
 Expected<std::unique_ptr<Client>> Client::connect(AddressList addresses, const std::string& token,
-                                                  std::int64_t timeout_ms,
-                                                  std::optional<PublicKey> key, Reads reads) {
-  const std::string tried = addresses.text();
-  auto impl = std::make_unique<Impl>(std::move(addresses), token, timeout_ms, key, reads);
-  if (auto failed = impl->log_in()) {
-    const ErrorDetails parts = details(failed);
-    if (parts.code != ErrorCode::unavailable && parts.code != ErrorCode::internal) return failed;
-    return make_error(ErrorCode::unavailable,
-                      "no coordinator answers at " + tried + ": " + parts.message);
-  }
+                                                  const ClientOptions& options) {
+  auto impl = std::make_unique<Impl>(std::move(addresses), token, options);
+  if (auto failed = impl->log_in()) return failed;
   return std::unique_ptr<Client>(new Client(std::move(impl)));
 }
 
@@ -321,181 +345,32 @@ Expected<ShownOf<Request>> Client::call(const Request& request) {
 FAIRWATER_CALLS(FAIRWATER_CALL)
 #undef FAIRWATER_CALL
 
-Expected<ClusterStatus> Client::status() { return call(GetStatus{}); }
-
-Expected<Freshness> Client::freshness() {
-  auto answer = call(GetFreshness{});
-  if (!answer && details(answer.error()).code == ErrorCode::not_permitted) return Freshness{};
-  return answer;
-}
-
-Expected<std::vector<TenantInfo>> Client::list_tenants() {
-  return whole_list<TenantInfo>([this](TenantId after) {
-    return page_of(call(ListTenants{{}, after}), &TenantList::tenants);
-  });
-}
-
-Expected<std::vector<TenantChange>> Client::apply_tenants(const std::vector<TenantSpec>& specs,
-                                                          bool dry_run) {
-  auto applied = call(ApplyTenants{{}, specs, dry_run});
-  if (!applied) return applied.error();
-  return std::move(applied->changes);
-}
-
-Expected<TenantDeparture> Client::remove_tenant(const std::string& name) {
-  return call(RemoveTenant{{}, name});
-}
-
-Expected<MadeToken> Client::create_token(const NewToken& wanted) {
-  return call(CreateToken{{}, wanted});
-}
-
-Expected<std::vector<TokenInfo>> Client::list_tokens() {
-  auto list = call(ListTokens{});
-  if (!list) return list.error();
-  return std::move(list->tokens);
-}
-
-Expected<TokenInfo> Client::revoke_token(const std::string& name_or_id) {
-  return call(RevokeToken{{}, name_or_id});
-}
-
-Expected<std::vector<NodeInfo>> Client::list_nodes() {
-  return whole_list<NodeInfo>([this](NodeId after) {
-    return page_of(call(ListNodes{{}, after}), &NodeList::nodes);
-  });
-}
-
-caf::error Client::drain_node(const std::string& name, const std::string& reason,
-                              std::int64_t deadline_ms) {
-  return error_of(call(DrainNode{{}, name, reason, true, deadline_ms}));
-}
-
-caf::error Client::plan_drain(const std::string& name, const std::string& reason, WallTime begins,
-                              std::int64_t deadline_ms) {
-  return error_of(call(PlanDrain{{}, name, reason, begins, deadline_ms}));
-}
-
-caf::error Client::undrain_node(const std::string& name) {
-  return error_of(call(DrainNode{{}, name, {}, false}));
-}
-
-caf::error Client::remove_node(const std::string& name) {
-  return error_of(call(RemoveNode{{}, name}));
-}
-
-Expected<JobId> Client::submit(const JobSpec& spec, const std::string& request_id) {
-  const auto accepted = call(SubmitJob{{}, spec, request_id});
-  if (!accepted) return accepted.error();
-  return accepted->id;
-}
-
 std::vector<Expected<JobId>> Client::submit_all(const std::vector<JobSpec>& specs) {
   return impl_->submit_all(specs);
 }
 
-Expected<std::vector<JobRecord>> Client::list_jobs(const JobQuery& query) {
-  std::vector<JobRecord> jobs;
-  for (JobQuery rest = query;;) {
-    auto page = call(ListJobs{{}, rest});
-    if (!page) return page.error();
-    append(jobs, std::move(page->jobs));
-    if (!page->more || jobs.empty() || jobs.size() >= query.limit) return jobs;
-    rest.before = jobs.back().id;
-    rest.limit = query.limit - static_cast<std::uint32_t>(jobs.size());
-  }
-}
-
-Expected<std::vector<UsageRow>> Client::query_usage(const UsageQuery& query) {
-  std::vector<UsageRow> rows;
-  for (UsageQuery rest = query;;) {
-    auto page = call(QueryUsage{{}, rest});
-    if (!page) return page.error();
-    const bool progress = !page->rows.empty();
-    append(rows, std::move(page->rows));
-    if (!page->more || !progress) return rows;
-    rest.after = rows.back().group;
-  }
-}
-
-Expected<JobDetail> Client::show_job(JobId id) {
-  JobDetail whole;
-  for (;;) {
-    auto page = call(ShowJob{{}, id, static_cast<std::uint32_t>(whole.tasks.size())});
-    if (!page) return page.error();
-    const bool progress = !page->tasks.empty();
-    append(whole.tasks, std::move(page->tasks));
-    whole.job = std::move(page->job);
-    whole.more = page->more;
-    whole.expected_start = page->expected_start;
-    if (!whole.more || !progress || whole.tasks.size() >= kMaxTasksShown) return whole;
-  }
-}
-
-caf::error Client::cancel_job(JobId id, const std::string& reason) {
-  return error_of(call(CancelJob{{}, id, reason}));
-}
-
 std::vector<caf::error> Client::cancel_jobs(const std::vector<JobId>& ids,
                                             const std::string& reason) {
+  const auto answers = impl_->cancel_all(ids, reason);
   std::vector<caf::error> errors;
-  for (const auto& answer : impl_->cancel_all(ids, reason)) errors.push_back(error_of(answer));
+  caf::error nobody;  // patience is for all of them together
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    caf::error error = answers[i] ? caf::error{} : answers[i].error();
+    if (is_undone(error) && !nobody) {
+      error = cancel_again(ids[i], reason, error);
+      if (is_undone(error)) nobody = error;
+    }
+    errors.push_back(std::move(error));
+  }
   return errors;
 }
 
-Expected<JobRecord> Client::wait_job(JobId id, std::int64_t timeout_ms) {
-  return call(WaitJob{{}, id, timeout_ms});
+caf::error Client::cancel_again(JobId id, const std::string& reason, const caf::error& failed) {
+  if (details(failed).code == ErrorCode::not_leader) return cancel_job(id, reason);
+  // It may have been done before the answer was lost.
+  const auto detail = show_job(id);
+  if (!detail) return detail.error();
+  return detail->job.cancelled ? caf::error{} : cancel_job(id, reason);
 }
-
-Expected<Explanation> Client::explain(JobId id, std::uint32_t index) {
-  return call(ExplainTask{{}, id, index});
-}
-
-Expected<LogChunk> Client::read_log(JobId id, std::uint32_t index, bool standard_error,
-                                    std::uint64_t offset) {
-  return call(ReadLog{{}, id, index, standard_error, offset});
-}
-
-Expected<LedgerView> Client::ledger() {
-  LedgerView whole;
-  for (;;) {
-    auto page = call(ShowLedger{{}, cursor_behind(whole)});
-    if (!page) return page.error();
-    const bool progress = !page->tenants.empty() || !page->ious.empty();
-    whole.cycle = page->cycle;
-    whole.position = page->position;
-    whole.measure = page->measure;
-    whole.counts_time_since = page->counts_time_since;
-    whole.unit_ms_per_unit = page->unit_ms_per_unit;
-    whole.net.merge(page->net);
-    whole.counterparties.merge(page->counterparties);
-    append(whole.tenants, std::move(page->tenants));
-    append(whole.ious, std::move(page->ious));
-    if (!page->more || !progress) return whole;
-  }
-}
-
-Expected<JournalPage> Client::journal(std::uint64_t since, std::uint32_t limit,
-                                      std::int64_t wait_ms) {
-  return call(ReadJournal{{}, since, limit, wait_ms});
-}
-
-Expected<VerifyReport> Client::verify_ledger(bool with_archive) {
-  return call(VerifyLedger{{}, with_archive});
-}
-
-Expected<LedgerBackup> Client::backup_ledger(const std::string& directory) {
-  return call(BackupLedger{{}, directory});
-}
-
-caf::error Client::hand_over() { return error_of(call(HandOver{})); }
-
-Expected<LedgerStanding> Client::ledger_standing() { return call(ShowStanding{}); }
-
-caf::error Client::trust_ledger(const std::string& reason) {
-  return error_of(call(TrustLedger{{}, reason}));
-}
-
-Expected<DebtsForgiven> Client::forgive_debt(const ForgiveDebt& wanted) { return call(wanted); }
 
 }  // namespace fairwater::inline rpc

@@ -19,21 +19,36 @@ inline constexpr std::int64_t kConnectTimeoutMs = 5000;
 /// Whose answers a client takes.
 enum class Reads : bool { of_leader, of_any };
 
+/// How long a client that knows several addresses looks for one that leads.
+struct TakeoverPatience {
+  std::int64_t leaderless_ms = 0;  ///< while they say that none of them does
+  std::int64_t unanswered_ms = 0;  ///< while none of them answers
+};
+
+struct ClientOptions {
+  std::int64_t timeout_ms = kConnectTimeoutMs;  ///< of a connection and its login
+  /// Only a coordinator that proves that it has this key will do.
+  std::optional<PublicKey> key = {};
+  /// Whether a coordinator that follows will do, for calls of FAIRWATER_FOLLOWER_CALLS; see
+  /// freshness().
+  Reads reads = Reads::of_leader;
+  TakeoverPatience patience = {};
+};
+
 class Client {
  public:
-  /// Connects to HOST:PORT, or to one of several with commas between them, and logs in; with `key`
-  /// only when the coordinator proves that it has it. Goes where a coordinator that does not lead
-  /// says, here and in each call. `unavailable` when nobody answers within `timeout_ms`,
-  /// `unauthenticated` for a wrong token. `reads`: whether a coordinator that follows will do, for
-  /// calls of FAIRWATER_FOLLOWER_CALLS; see freshness().
-  [[nodiscard]] static Expected<std::unique_ptr<Client>> connect(
-      const std::string& address, const std::string& token,
-      std::int64_t timeout_ms = kConnectTimeoutMs, std::optional<PublicKey> key = {},
-      Reads reads = Reads::of_leader);
+  /// Connects to HOST:PORT, or to one of several with commas between them, and logs in. Goes where
+  /// a coordinator that does not lead says, here and in each call. With patience, a connection that
+  /// breaks within a call is made anew, and the call made again if it is one of
+  /// FAIRWATER_REPEATABLE_CALLS. `unavailable` when nobody answers, `unauthenticated` for a wrong
+  /// token.
+  [[nodiscard]] static Expected<std::unique_ptr<Client>> connect(const std::string& address,
+                                                                 const std::string& token,
+                                                                 const ClientOptions& options = {});
   /// The same, beginning with the current one of `addresses`.
-  [[nodiscard]] static Expected<std::unique_ptr<Client>> connect(
-      AddressList addresses, const std::string& token, std::int64_t timeout_ms = kConnectTimeoutMs,
-      std::optional<PublicKey> key = {}, Reads reads = Reads::of_leader);
+  [[nodiscard]] static Expected<std::unique_ptr<Client>> connect(AddressList addresses,
+                                                                 const std::string& token,
+                                                                 const ClientOptions& options = {});
   ~Client();
 
   [[nodiscard]] const Caller& caller() const;
@@ -48,7 +63,7 @@ class Client {
   [[nodiscard]] Expected<ShownOf<Request>> call(const Request& request);
 
   // Each call: the coordinator's answer or its error; `unavailable` when the connection is lost,
-  // after which only a new Client helps.
+  // after which, but for what patience mends, only a new Client helps.
   [[nodiscard]] Expected<ClusterStatus> status();
   /// How old, at most, what is asked for afterwards will be, but for the time since. Of one that
   /// leads, or is too old to follow: empty.
@@ -78,8 +93,8 @@ class Client {
   [[nodiscard]] Expected<std::vector<JobRecord>> list_jobs(const JobQuery& query);
   [[nodiscard]] Expected<JobDetail> show_job(JobId id);
   [[nodiscard]] caf::error cancel_job(JobId id, const std::string& reason);
-  /// Many at once, as submit_all: an error each, or none. They are not asked elsewhere where this
-  /// coordinator does not lead.
+  /// Many at once, as submit_all: an error each, or none. Those that this coordinator does not take
+  /// in, or whose answer is lost, are cancelled one by one as patience permits.
   [[nodiscard]] std::vector<caf::error> cancel_jobs(const std::vector<JobId>& ids,
                                                     const std::string& reason);
   /// The job when it is terminal, or as it is after `timeout_ms` (at most 60,000).
@@ -106,6 +121,9 @@ class Client {
  private:
   class Impl;
   explicit Client(std::unique_ptr<Impl> impl);
+  /// What is wrong still after another attempt, where one may help.
+  [[nodiscard]] caf::error cancel_again(JobId id, const std::string& reason,
+                                        const caf::error& failed);
   std::unique_ptr<Impl> impl_;
 };
 

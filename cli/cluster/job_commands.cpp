@@ -141,10 +141,7 @@ int cancel(const Context& context, Client& client, const CancelOptions& options)
     }
   };
   const auto errors = client.cancel_jobs(*ids, options.reason);
-  for (std::size_t i = 0; i < errors.size(); ++i) {
-    const bool is_elsewhere = errors[i] && details(errors[i]).code == ErrorCode::not_leader;
-    note((*ids)[i], is_elsewhere ? client.cancel_job((*ids)[i], options.reason) : errors[i]);
-  }
+  for (std::size_t i = 0; i < errors.size(); ++i) note((*ids)[i], errors[i]);
   if (context.json() && failures.empty()) context.print_json(Json{{"cancelled", cancelled}});
   if (context.json() && failures.size() > 1) failures.resize(1);
   int status = kExitDone;

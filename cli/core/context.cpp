@@ -1,9 +1,7 @@
 #include "cli/core/context.hpp"
 
-#include <chrono>
 #include <cstdlib>
 #include <optional>
-#include <thread>
 
 #include <fmt/format.h>
 
@@ -13,18 +11,15 @@ namespace fairwater::inline cli::inline core {
 namespace {
 
 /// Of several coordinators nobody leads for a second or two when the leader falls, five in bad
-/// cases (docs/performance.md).
-constexpr std::chrono::seconds kTakeoverPatience{10};
-constexpr std::chrono::milliseconds kTakeoverPause{100};
-/// Whoever takes over lets go of all who wait there for the next leader, and listens anew in a
-/// moment: where the others are gone, nobody answers then.
-constexpr std::chrono::seconds kUnansweredPatience{3};
+/// cases (docs/performance.md). Whoever takes over lets go of all who wait there for the next
+/// leader, and listens anew in a moment: where the others are gone, nobody answers then.
+constexpr TakeoverPatience kTakeoverPatience{.leaderless_ms = 10'000, .unanswered_ms = 3'000};
 
 /// Whoever is named to lead does not answer.
 caf::error nobody_led(const caf::error& refusal) {
   const ErrorDetails said = details(refusal);
   return make_not_leader(said.message + ". Nobody took over for " +
-                             std::to_string(kTakeoverPatience.count()) +
+                             std::to_string(kTakeoverPatience.leaderless_ms / 1000) +
                              " s; status, job list and others show with --stale what it holds",
                          said.leader);
 }
@@ -91,24 +86,13 @@ Expected<std::unique_ptr<Client>> Context::connect(const AddressList& addresses)
     if (!key) return key.error();
     pinned = *key;
   }
-  using Clock = std::chrono::steady_clock;
-  const auto deadline = Clock::now() + kTakeoverPatience;
-  auto answered_at = Clock::now();
-  for (;;) {
-    auto client = Client::connect(addresses, options.token, kConnectTimeoutMs, pinned,
-                                  options.stale ? Reads::of_any : Reads::of_leader);
-    if (client) return client;
-    const auto now = Clock::now();
-    const ErrorCode code = details(client.error()).code;
-    if (code == ErrorCode::not_leader) {
-      if (now > deadline) return nobody_led(client.error());
-      answered_at = now;
-    } else if (code != ErrorCode::unavailable || addresses.size() == 1 ||
-               now > answered_at + kUnansweredPatience) {
-      return client;
-    }
-    std::this_thread::sleep_for(kTakeoverPause);  // nothing tells when another leads
-  }
+  auto client = Client::connect(addresses, options.token,
+                                {.key = pinned,
+                                 .reads = options.stale ? Reads::of_any : Reads::of_leader,
+                                 .patience = kTakeoverPatience});
+  if (!client && details(client.error()).code == ErrorCode::not_leader)
+    return nobody_led(client.error());
+  return client;
 }
 
 int Context::with_client(const std::function<int(const Context&, Client&)>& use) const {

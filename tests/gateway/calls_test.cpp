@@ -53,7 +53,7 @@ TEST_CASE("an address that is none, or where nobody listens, is named", "[gatewa
     REQUIRE_FALSE(client);
     CHECK(code_of(client.error()) == ErrorCode::invalid_input);
   }
-  const auto client = Client::connect("127.0.0.1:1", "token", 2000);
+  const auto client = Client::connect("127.0.0.1:1", "token", {.timeout_ms = 2000});
   REQUIRE_FALSE(client);
   CHECK(code_of(client.error()) == ErrorCode::unavailable);
   CHECK_THAT(details(client.error()).message, Catch::Contains("127.0.0.1:1"));

@@ -123,7 +123,7 @@ TEST_CASE("a client that accepts it is answered by a coordinator that follows", 
   FollowingCoordinator follower;
   follower.leader->set_leader("one", leader.address());
   const auto connect = [&](const std::string& address) {
-    auto client = Client::connect(address, kOperatorToken, kConnectTimeoutMs, {}, Reads::of_any);
+    auto client = Client::connect(address, kOperatorToken, {.reads = Reads::of_any});
     REQUIRE(client);
     return std::move(*client);
   };
@@ -139,4 +139,91 @@ TEST_CASE("a client that accepts it is answered by a coordinator that follows", 
   CHECK(client->drain_node("node1", "maintenance") == caf::error{});
   CHECK(client->freshness()->follower.empty());
   CHECK(connect(leader.address())->freshness()->follower.empty());
+}
+
+TEST_CASE("a call whose leader falls is made again with the next one", "[gateway]") {
+  auto first = std::make_unique<FakeCoordinator>();
+  FakeCoordinator next;
+  const std::string both = first->address() + "," + next.address();
+  const auto client =
+      Client::connect(both, kOperatorToken, {.patience = {.unanswered_ms = 10'000}});
+  REQUIRE(client);
+  // The first falls while it has the call, and has not answered.
+  const auto falls_within = [&] {
+    return std::jthread([&] {
+      (void)first->seen->requests.take();
+      first.reset();
+    });
+  };
+
+  SECTION("one that may be repeated") {
+    const auto falls = falls_within();
+    FrontendRequest asked;
+    std::jthread answers([&] {
+      asked = next.seen->requests.take();
+      next.release_waits();
+    });
+    CHECK((*client)->wait_job(kHeldJob, 60'000));
+    answers.join();
+    CHECK(std::holds_alternative<WaitJob>(asked));
+    CHECK((*client)->addresses().current() == next.address());
+  }
+  SECTION("one that may not") {
+    const auto falls = falls_within();
+    const auto revoked = (*client)->revoke_token(kHeldToken);
+    REQUIRE_FALSE(revoked);
+    CHECK(details(revoked.error()).code == ErrorCode::unavailable);
+    CHECK(next.seen->requests.size() == 0);
+  }
+  SECTION("cancelling, which was not done before") {
+    next.seen->is_cancelled = false;
+    const auto falls = falls_within();
+    FrontendRequest looked;
+    FrontendRequest asked;
+    std::jthread answers([&] {
+      looked = next.seen->requests.take();
+      asked = next.seen->requests.take();
+      next.release_waits();
+    });
+    CHECK((*client)->cancel_jobs({kHeldJob}, "no need") == std::vector<caf::error>{caf::error{}});
+    answers.join();
+    CHECK(std::holds_alternative<ShowJob>(looked));
+    CHECK(std::holds_alternative<CancelJob>(asked));
+  }
+  SECTION("cancelling, which was done before the answer was lost") {
+    const auto falls = falls_within();
+    CHECK((*client)->cancel_jobs({kHeldJob}, "no need") == std::vector<caf::error>{caf::error{}});
+    CHECK(std::holds_alternative<ShowJob>(next.seen->requests.take()));
+    CHECK(next.seen->requests.size() == 0);
+  }
+}
+
+TEST_CASE("a client without patience says that its connection broke", "[gateway]") {
+  auto first = std::make_unique<FakeCoordinator>();
+  FakeCoordinator next;
+  const auto client = Client::connect(first->address() + "," + next.address(), kOperatorToken);
+  REQUIRE(client);
+  first.reset();
+  for (int time = 0; time < 2; ++time) {
+    const auto status = (*client)->status();
+    REQUIRE_FALSE(status);
+    CHECK(details(status.error()).code == ErrorCode::unavailable);
+  }
+}
+
+TEST_CASE("a client whose patience is over says so of every call", "[gateway]") {
+  auto coordinator = std::make_unique<FakeCoordinator>();
+  const auto client = Client::connect(coordinator->address() + "," + kUnusedAddress, kOperatorToken,
+                                      {.patience = {.unanswered_ms = 200}});
+  REQUIRE(client);
+  const std::string address = coordinator->address();
+  coordinator.reset();
+  for (int time = 0; time < 2; ++time) {
+    const auto status = (*client)->status();
+    REQUIRE_FALSE(status);
+    CHECK(details(status.error()).code == ErrorCode::unavailable);
+    CHECK_THAT(details(status.error()).message, Catch::Contains(address));
+  }
+  for (const auto& error : (*client)->cancel_jobs({JobId{1}, JobId{2}}, "no need"))
+    CHECK(details(error).code == ErrorCode::unavailable);
 }

@@ -52,6 +52,7 @@ JobList jobs_of(const Seen& seen, const JobQuery& query) {
 
 JobDetail detail_of(const Seen& seen, std::uint32_t first_task) {
   JobDetail detail = sample_detail();
+  detail.job.cancelled = seen.is_cancelled;
   if (seen.listed == 0) return detail;
   TaskInfo task = detail.tasks.front();
   detail.tasks.clear();
@@ -278,7 +279,7 @@ FakeCoordinator::~FakeCoordinator() {
 }
 
 std::unique_ptr<Client> FakeCoordinator::client(const std::string& token) const {
-  auto client = Client::connect(address(), token, 60'000);
+  auto client = Client::connect(address(), token, {.timeout_ms = 60'000});
   if (!client) FAIL(details(client.error()).message);
   return std::move(*client);
 }

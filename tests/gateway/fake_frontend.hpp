@@ -60,6 +60,7 @@ struct Seen {
   /// When set, listings have this many entries, with ids from 1 on, instead of the one sample.
   std::atomic<std::uint32_t> listed{0};
   std::atomic<bool> takes_nodes{true};
+  std::atomic<bool> is_cancelled{true};  ///< what ShowJob says of every job
   std::atomic<bool> holds_nodes{false};  ///< registrations are answered at release_waits
   /// When it is not empty: who leads in this one's place, and what it was asked.
   std::string leader;

@@ -37,7 +37,7 @@ std::string login_bytes() {
   RawListener listener;
   std::string bytes;
   std::thread recorder([&] { bytes = listener.accept().read_all(); });
-  const auto client = Client::connect(listener.address(), kOperatorToken, 3000);
+  const auto client = Client::connect(listener.address(), kOperatorToken, {.timeout_ms = 3000});
   recorder.join();
   REQUIRE_FALSE(client);
   REQUIRE(bytes.size() > 100);

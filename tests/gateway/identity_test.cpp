@@ -135,7 +135,7 @@ TEST_CASE("a client with a key logs in with the right coordinator alone", "[gate
   const CoordinatorKey key = new_key();
   FakeCoordinator coordinator(with_key(key));
   const auto connect = [&](const PublicKey& expected) {
-    return Client::connect(coordinator.address(), kOperatorToken, kConnectTimeoutMs, expected);
+    return Client::connect(coordinator.address(), kOperatorToken, {.key = expected});
   };
   CHECK(connect(key.public_key()));
   const auto refused = connect(new_key().public_key());

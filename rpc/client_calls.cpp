@@ -1,0 +1,213 @@
+// A method of Client for each call of the table.
+#include <iterator>
+#include <utility>
+
+#include "rpc/client.hpp"
+#include "rpc/pages.hpp"
+
+namespace fairwater::inline rpc {
+namespace {
+
+template <class Value>
+void append(std::vector<Value>& values, std::vector<Value> more) {
+  values.insert(values.end(), std::make_move_iterator(more.begin()),
+                std::make_move_iterator(more.end()));
+}
+
+template <class Value>
+struct Page {
+  std::vector<Value> values;
+  bool more = false;
+};
+
+/// The list in an answer, and whether there is more.
+template <class List, class Value>
+Expected<Page<Value>> page_of(Expected<List> list, std::vector<Value> List::*values) {
+  if (!list) return list.error();
+  return Page<Value>{std::move((*list).*values), list->more};
+}
+
+/// Page after page of records in the order of their ids. `page_after(id)` asks for the next.
+template <class Value, class PageAfter>
+Expected<std::vector<Value>> whole_list(PageAfter page_after) {
+  std::vector<Value> values;
+  for (;;) {
+    auto page = page_after(values.empty() ? decltype(Value::record.id){} : values.back().record.id);
+    if (!page) return page.error();
+    const bool progress = !page->values.empty();
+    append(values, std::move(page->values));
+    if (!page->more || !progress) return values;
+  }
+}
+
+caf::error error_of(const Expected<Done>& answer) { return answer ? caf::error{} : answer.error(); }
+
+}  // namespace
+
+Expected<ClusterStatus> Client::status() { return call(GetStatus{}); }
+
+Expected<Freshness> Client::freshness() {
+  auto answer = call(GetFreshness{});
+  if (!answer && details(answer.error()).code == ErrorCode::not_permitted) return Freshness{};
+  return answer;
+}
+
+Expected<std::vector<TenantInfo>> Client::list_tenants() {
+  return whole_list<TenantInfo>([this](TenantId after) {
+    return page_of(call(ListTenants{{}, after}), &TenantList::tenants);
+  });
+}
+
+Expected<std::vector<TenantChange>> Client::apply_tenants(const std::vector<TenantSpec>& specs,
+                                                          bool dry_run) {
+  auto applied = call(ApplyTenants{{}, specs, dry_run});
+  if (!applied) return applied.error();
+  return std::move(applied->changes);
+}
+
+Expected<TenantDeparture> Client::remove_tenant(const std::string& name) {
+  return call(RemoveTenant{{}, name});
+}
+
+Expected<MadeToken> Client::create_token(const NewToken& wanted) {
+  return call(CreateToken{{}, wanted});
+}
+
+Expected<std::vector<TokenInfo>> Client::list_tokens() {
+  auto list = call(ListTokens{});
+  if (!list) return list.error();
+  return std::move(list->tokens);
+}
+
+Expected<TokenInfo> Client::revoke_token(const std::string& name_or_id) {
+  return call(RevokeToken{{}, name_or_id});
+}
+
+Expected<std::vector<NodeInfo>> Client::list_nodes() {
+  return whole_list<NodeInfo>([this](NodeId after) {
+    return page_of(call(ListNodes{{}, after}), &NodeList::nodes);
+  });
+}
+
+caf::error Client::drain_node(const std::string& name, const std::string& reason,
+                              std::int64_t deadline_ms) {
+  return error_of(call(DrainNode{{}, name, reason, true, deadline_ms}));
+}
+
+caf::error Client::plan_drain(const std::string& name, const std::string& reason, WallTime begins,
+                              std::int64_t deadline_ms) {
+  return error_of(call(PlanDrain{{}, name, reason, begins, deadline_ms}));
+}
+
+caf::error Client::undrain_node(const std::string& name) {
+  return error_of(call(DrainNode{{}, name, {}, false}));
+}
+
+caf::error Client::remove_node(const std::string& name) {
+  return error_of(call(RemoveNode{{}, name}));
+}
+
+Expected<JobId> Client::submit(const JobSpec& spec, const std::string& request_id) {
+  const auto accepted = call(SubmitJob{{}, spec, request_id});
+  if (!accepted) return accepted.error();
+  return accepted->id;
+}
+
+Expected<std::vector<JobRecord>> Client::list_jobs(const JobQuery& query) {
+  std::vector<JobRecord> jobs;
+  for (JobQuery rest = query;;) {
+    auto page = call(ListJobs{{}, rest});
+    if (!page) return page.error();
+    append(jobs, std::move(page->jobs));
+    if (!page->more || jobs.empty() || jobs.size() >= query.limit) return jobs;
+    rest.before = jobs.back().id;
+    rest.limit = query.limit - static_cast<std::uint32_t>(jobs.size());
+  }
+}
+
+Expected<std::vector<UsageRow>> Client::query_usage(const UsageQuery& query) {
+  std::vector<UsageRow> rows;
+  for (UsageQuery rest = query;;) {
+    auto page = call(QueryUsage{{}, rest});
+    if (!page) return page.error();
+    const bool progress = !page->rows.empty();
+    append(rows, std::move(page->rows));
+    if (!page->more || !progress) return rows;
+    rest.after = rows.back().group;
+  }
+}
+
+Expected<JobDetail> Client::show_job(JobId id) {
+  JobDetail whole;
+  for (;;) {
+    auto page = call(ShowJob{{}, id, static_cast<std::uint32_t>(whole.tasks.size())});
+    if (!page) return page.error();
+    const bool progress = !page->tasks.empty();
+    append(whole.tasks, std::move(page->tasks));
+    whole.job = std::move(page->job);
+    whole.more = page->more;
+    whole.expected_start = page->expected_start;
+    if (!whole.more || !progress || whole.tasks.size() >= kMaxTasksShown) return whole;
+  }
+}
+
+caf::error Client::cancel_job(JobId id, const std::string& reason) {
+  return error_of(call(CancelJob{{}, id, reason}));
+}
+
+Expected<JobRecord> Client::wait_job(JobId id, std::int64_t timeout_ms) {
+  return call(WaitJob{{}, id, timeout_ms});
+}
+
+Expected<Explanation> Client::explain(JobId id, std::uint32_t index) {
+  return call(ExplainTask{{}, id, index});
+}
+
+Expected<LogChunk> Client::read_log(JobId id, std::uint32_t index, bool standard_error,
+                                    std::uint64_t offset) {
+  return call(ReadLog{{}, id, index, standard_error, offset});
+}
+
+Expected<LedgerView> Client::ledger() {
+  LedgerView whole;
+  for (;;) {
+    auto page = call(ShowLedger{{}, cursor_behind(whole)});
+    if (!page) return page.error();
+    const bool progress = !page->tenants.empty() || !page->ious.empty();
+    whole.cycle = page->cycle;
+    whole.position = page->position;
+    whole.measure = page->measure;
+    whole.counts_time_since = page->counts_time_since;
+    whole.unit_ms_per_unit = page->unit_ms_per_unit;
+    whole.net.merge(page->net);
+    whole.counterparties.merge(page->counterparties);
+    append(whole.tenants, std::move(page->tenants));
+    append(whole.ious, std::move(page->ious));
+    if (!page->more || !progress) return whole;
+  }
+}
+
+Expected<JournalPage> Client::journal(std::uint64_t since, std::uint32_t limit,
+                                      std::int64_t wait_ms) {
+  return call(ReadJournal{{}, since, limit, wait_ms});
+}
+
+Expected<VerifyReport> Client::verify_ledger(bool with_archive) {
+  return call(VerifyLedger{{}, with_archive});
+}
+
+Expected<LedgerBackup> Client::backup_ledger(const std::string& directory) {
+  return call(BackupLedger{{}, directory});
+}
+
+caf::error Client::hand_over() { return error_of(call(HandOver{})); }
+
+Expected<LedgerStanding> Client::ledger_standing() { return call(ShowStanding{}); }
+
+caf::error Client::trust_ledger(const std::string& reason) {
+  return error_of(call(TrustLedger{{}, reason}));
+}
+
+Expected<DebtsForgiven> Client::forgive_debt(const ForgiveDebt& wanted) { return call(wanted); }
+
+}  // namespace fairwater::inline rpc
