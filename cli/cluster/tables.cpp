@@ -166,6 +166,12 @@ std::string credit_text(const TenantInfo& tenant) {
   return text + ", " + advice;
 }
 
+/// With those of single resources behind it.
+std::string weight_shown(const TenantSpec& spec) {
+  const std::string weight = std::to_string(spec.weight);
+  return spec.weights.empty() ? weight : weight + " (" + weights_text(spec.weights) + ")";
+}
+
 }  // namespace
 
 std::string tenant_table(const std::vector<TenantInfo>& tenants) {
@@ -181,7 +187,7 @@ std::string tenant_table(const std::vector<TenantInfo>& tenants) {
   for (const auto& [at, depth] : nested_order(tenants)) {
     const TenantInfo& tenant = tenants[at];
     table.add_row({std::string(2 * depth, ' ') + name_shown(tenant.record.spec),
-                   std::to_string(tenant.record.spec.weight), std::to_string(tenant.running_tasks),
+                   weight_shown(tenant.record.spec), std::to_string(tenant.running_tasks),
                    std::to_string(tenant.pending_tasks), format_amounts(tenant.used),
                    format_amounts(tenant.runtime_quota),
                    signed_balance_text(tenant.net, tenant.measure), credit_text(tenant),

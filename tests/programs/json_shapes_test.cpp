@@ -72,6 +72,7 @@ TEST_CASE("tenant list has the contract's shape", "[golden][json]") {
       R"("accounting":"units","currency":"units"})");
   CHECK(json_text(tenants_json({})) == R"({"tenants":[]})");
   CHECK_THAT(tenant_table({tenant}), !Catch::Contains("leaving"));
+  CHECK_THAT(tenant_table({tenant}), Catch::Contains(" (gpu 20)"));
   tenant.record.spec.leaving = true;
   CHECK(tenants_json({tenant})["tenants"][0]["leaving"] == true);
   CHECK_THAT(tenant_table({tenant}), Catch::Contains("physics (leaving)"));
