@@ -67,6 +67,7 @@ Connection::Connection(Services& services, kj::Own<kj::AsyncIoStream> stream, st
       network_(messages_, capnp::rpc::twoparty::Side::SERVER, reader_options(services.options)),
       close_requested_(kj::newPromiseAndFulfiller<void>()) {
   messages_.set_messages_left(kMaxAnonymousMessages);
+  messages_.set_patience(services.timer, services.options.message_timeout_ms * kj::MILLISECONDS);
   services_.connections.insert(this);
   if (!full_.empty()) ++services_.in_reserved_places;
 }
@@ -133,10 +134,15 @@ caf::error Connection::begin_entry(std::uint32_t peer_version) {
   return {};
 }
 
-void Connection::entry_succeeded(Peer peer) {
+void Connection::client_entered(std::optional<TenantId> tenant) {
+  entered(tenant ? services_.bytes_of(*tenant) : services_.client_bytes);
+}
+
+void Connection::agent_entered() { entered(services_.agent_bytes); }
+
+void Connection::entered(ByteMeter& bytes) {
   entry_ = Entry::done;
-  messages_.set_limits(services_.options.max_message_bytes,
-                       peer == Peer::agent ? services_.agent_bytes : services_.client_bytes);
+  messages_.set_limits(services_.options.max_message_bytes, bytes);
   messages_.set_messages_left(std::numeric_limits<std::uint64_t>::max());
 }
 

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -72,6 +73,7 @@ struct Services {
   Refusals refusals{timer};
   ByteMeter anonymous_bytes{options.max_anonymous_bytes};
   ByteMeter client_bytes{options.max_client_bytes};
+  std::map<TenantId, ByteMeter> tenant_bytes = {};  ///< of these, since the tenant's first login
   ByteMeter agent_bytes{};             ///< an agent has one connection, and few calls on it
   std::set<Hash> revoked_tokens = {};  ///< since the start: a login may still be on its way back
   std::uint64_t last_connection = 0;
@@ -84,6 +86,10 @@ struct Services {
   /// Closes every connection that logged in with the token but the caller's, which is to get its
   /// answer: calls that it makes from now on are refused.
   void end_sessions_of(const Hash& token, std::uint64_t caller);
+  [[nodiscard]] ByteMeter& bytes_of(TenantId tenant) {
+    return tenant_bytes.try_emplace(tenant, ByteMeter{options.max_tenant_bytes, 0, &client_bytes})
+        .first->second;
+  }
   [[nodiscard]] std::chrono::milliseconds answer_timeout() const {
     return std::chrono::milliseconds(options.answer_timeout_ms);
   }
@@ -110,8 +116,9 @@ class Connection final : public kj::Refcounted {
   /// Only one attempt at a time, and none after success: `wrong_state`, or `not_supported` for a
   /// version that is too old.
   [[nodiscard]] caf::error begin_entry(std::uint32_t peer_version);
-  enum class Peer { client, agent };
-  void entry_succeeded(Peer peer);
+  /// As this tenant, or as an operator.
+  void client_entered(std::optional<TenantId> tenant);
+  void agent_entered();
   /// `overloaded` where only an operator may stay.
   [[nodiscard]] caf::error check_place() const;
   /// Who the coordinator is; `overloaded` when that was asked too often.
@@ -159,6 +166,7 @@ class Connection final : public kj::Refcounted {
  private:
   enum class Entry { none, trying, done };
 
+  void entered(ByteMeter& bytes);
   [[nodiscard]] kj::Promise<void> closed();
   /// Resolves when the peer has had so long to log in and has not. What the actors take to answer
   /// is not the peer's: a busy coordinator would do for it anew what it has done.

@@ -97,7 +97,8 @@ class GatewayServer final : public wire::Gateway::Server {
                                  std::uint32_t version) {
     auto session = make_session(*connection_, caller);
     if (!session) return answer_error(context, session.error());
-    connection_->entry_succeeded(Connection::Peer::client);
+    connection_->client_entered(caller.role == Role::tenant ? std::optional(caller.tenant)
+                                                            : std::nullopt);
     auto results = context.getResults();
     results.setSession(session->session);
     KJ_IF_MAYBE (operator_session, session->operator_session)
@@ -160,7 +161,7 @@ class GatewayServer final : public wire::Gateway::Server {
 
   kj::Promise<void> open_node_session(RegisterAgentContext& context, const NodeRegistered& node,
                                       kj::Own<AgentLine> line, std::uint32_t version) {
-    connection_->entry_succeeded(Connection::Peer::agent);
+    connection_->agent_entered();
     close_with_port(node.port, line->number());
     auto results = context.getResults();
     results.setSession(make_node_session(*connection_, node, kj::mv(line)));

@@ -24,12 +24,15 @@ struct ServerOptions {
       10'000;  ///< a connection that has not logged in by then is closed
   std::int64_t answer_timeout_ms = 30'000;  ///< of the actors, for calls that wait for nothing else
   std::uint64_t max_message_bytes = 8u << 20;
+  /// A message above 1 KiB that takes longer to arrive ends its connection: 8 MiB over 1 Mbit/s.
+  std::int64_t message_timeout_ms = 70'000;
   /// More calls at once are answered `overloaded`, late; `calls` counts those of clients only.
   std::uint32_t max_calls_per_connection = 256;
   CallLimits calls;
   /// Messages of clients that arrive or whose calls are open, together; beyond that whoever sends
   /// one above 8 KiB is closed. Apart for peers that have not logged in.
   std::uint64_t max_client_bytes = 256u << 20;
+  std::uint64_t max_tenant_bytes = 64u << 20;  ///< of that, those of one tenant
   std::uint64_t max_anonymous_bytes = 64u << 20;
   /// What it proves itself with, and as the coordinator of which cluster; null: it cannot.
   std::shared_ptr<const CoordinatorKey> key;

@@ -59,13 +59,16 @@ class MeteredBytes {
   MeteredBytes(MeteredBytes&& other) noexcept
       : meter_(other.meter_), bytes_(std::exchange(other.bytes_, 0)) {}
   MeteredBytes& operator=(MeteredBytes&&) = delete;
-  ~MeteredBytes() { meter_->held -= bytes_; }
+  ~MeteredBytes() { set(0); }
 
   [[nodiscard]] bool has_room_for(std::uint64_t bytes) const {
-    return meter_->held - bytes_ + bytes <= meter_->limit;
+    for (const ByteMeter* meter = meter_; meter != nullptr; meter = meter->whole)
+      if (meter->held - bytes_ + bytes > meter->limit) return false;
+    return true;
   }
   void set(std::uint64_t bytes) {
-    meter_->held += bytes - bytes_;
+    for (ByteMeter* meter = meter_; meter != nullptr; meter = meter->whole)
+      meter->held += bytes - bytes_;
     bytes_ = bytes;
   }
 
@@ -193,6 +196,11 @@ void MessageGuard::set_limits(std::uint64_t max_message_bytes, ByteMeter& meter)
   meter_ = &meter;
 }
 
+void MessageGuard::set_patience(kj::Timer& timer, kj::Duration patience) {
+  timer_ = &timer;
+  patience_ = patience;
+}
+
 void MessageGuard::set_messages_left(std::uint64_t count) {
   messages_left_ = count;
   go_on();
@@ -244,6 +252,7 @@ kj::Promise<kj::Maybe<capnp::MessageReaderAndFds>> MessageGuard::read_message(
   }
   auto frame = kj::heap<Frame>(*meter_);
   auto reading = frame->read(arrived_, max_message_bytes_);
+  if (timer_ != nullptr) reading = timer_->timeoutAfter(patience_, kj::mv(reading));
   return reading.then([frame = kj::mv(frame), options](bool received) mutable -> Received {
     if (!received) return nullptr;
     return capnp::MessageReaderAndFds{kj::heap<ReceivedMessage>(options, kj::mv(*frame)), nullptr};

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include <capnp/serialize-async.h>
+#include <kj/timer.h>
 
 #include "rpc/buffered_stream.hpp"
 
@@ -24,6 +25,7 @@ inline constexpr std::uint64_t kReadsPerMessage = 1024;
 struct ByteMeter {
   std::uint64_t limit = std::numeric_limits<std::uint64_t>::max();
   std::uint64_t held = 0;
+  ByteMeter* whole = nullptr;  ///< of which these are a part: they count there, too
 };
 
 class MessageGuard final : public capnp::MessageStream {
@@ -39,6 +41,9 @@ class MessageGuard final : public capnp::MessageStream {
 
   /// Both count from the next message on.
   void set_limits(std::uint64_t max_message_bytes, ByteMeter& meter);
+  /// From the next message on one above ReadAhead::kCapacity that has not arrived in that time ends
+  /// the connection.
+  void set_patience(kj::Timer& timer, kj::Duration patience);
   /// After so many more messages it reads no further. Without a limit at first.
   void set_messages_left(std::uint64_t count);
   /// Stops reading, after the message that is being read, until resume().
@@ -69,6 +74,8 @@ class MessageGuard final : public capnp::MessageStream {
   std::uint64_t max_message_bytes_;
   std::uint64_t messages_left_ = std::numeric_limits<std::uint64_t>::max();
   bool paused_ = false;
+  kj::Timer* timer_ = nullptr;
+  kj::Duration patience_{};
   kj::Maybe<kj::Own<kj::PromiseFulfiller<void>>> waiting_;
 };
 

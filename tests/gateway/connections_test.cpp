@@ -59,6 +59,17 @@ void check_place_is_given_again(FakeCoordinator& coordinator) {
   CHECK(again);
 }
 
+/// A client that has logged in and sends most of a message of 128 KiB.
+std::unique_ptr<RpcPeer> half_message(const FakeCoordinator& coordinator,
+                                      const std::string& token) {
+  auto peer = std::make_unique<RpcPeer>(coordinator.address());
+  CHECK(peer->run([&](RpcPeer& self) { return self.log_in(token); }).empty());
+  peer->run([](RpcPeer& self) {
+    return self.send_raw(frame_head({0, (128u << 10) / 8}) + std::string(100'000, '\0'));
+  });
+  return peer;
+}
+
 }  // namespace
 
 TEST_CASE("a connection that does not log in in time is closed", "[gateway][hostile]") {
@@ -181,6 +192,41 @@ TEST_CASE("the server outlives a shortage of file descriptors", "[gateway][hosti
   REQUIRE(peer.send(login));
   peer.wait_for_bytes();
   for (const int fd : holes) ::close(fd);
+  CHECK(coordinator.client(kTenantToken)->status());
+}
+
+TEST_CASE("half messages of one tenant keep no others out", "[gateway][hostile]") {
+  ServerOptions options;
+  options.max_tenant_bytes = 1u << 20;
+  FakeCoordinator coordinator{options};
+  const auto submit_large = [&](const std::string& token) {
+    JobSpec spec = sample_spec();
+    spec.command = {std::string(200'000, 'x')};
+    return coordinator.client(token)->submit(spec);
+  };
+  // Bytes arrive, and connections are seen to be gone, a moment later.
+  const auto submit_until = [&](bool taken) {
+    auto submitted = submit_large(kTenantToken);
+    for (int tries = 0; static_cast<bool>(submitted) != taken && tries < 1000; ++tries)
+      submitted = submit_large(kTenantToken);
+    REQUIRE(static_cast<bool>(submitted) == taken);
+    return submitted;
+  };
+  {
+    // One more than there is room for.
+    std::vector<std::unique_ptr<RpcPeer>> holders;
+    for (int i = 0; i < 9; ++i) holders.push_back(half_message(coordinator, kTenantToken));
+    CHECK(details(submit_until(false).error()).code == ErrorCode::unavailable);
+    CHECK(submit_large(kOperatorToken));
+  }
+  CHECK(submit_until(true));
+}
+
+TEST_CASE("a message that does not arrive in time ends its connection", "[gateway][hostile]") {
+  ServerOptions options;
+  options.message_timeout_ms = 200;
+  FakeCoordinator coordinator{options};
+  half_message(coordinator, kTenantToken)->run([](RpcPeer& self) { return self.closed(); });
   CHECK(coordinator.client(kTenantToken)->status());
 }
 

@@ -65,6 +65,52 @@ TEST_CASE("connections hold bounded bytes together, and small messages pass", "[
   CHECK(meter.held == 0);
 }
 
+TEST_CASE("what one part of connections holds is bounded, and counts among all", "[unit][guard]") {
+  kj::EventLoop loop;
+  kj::WaitScope scope(loop);
+  ByteMeter all{400 * kKiB};
+  ByteMeter one{160 * kKiB, 0, &all};
+  ByteMeter other{160 * kKiB, 0, &all};
+  {
+    Line slow(one);
+    slow.send(message(256 * kKiB, 80 * kKiB));
+    auto arriving = slow.read();
+    CHECK_FALSE(arriving.poll(scope));
+    Line large(one);
+    large.send(message(128 * kKiB, 128 * kKiB));
+    CHECK_THROWS_AS(large.read().wait(scope), kj::Exception);
+    Line others(other);
+    others.send(message(128 * kKiB, 128 * kKiB));
+    const auto whole = others.read().wait(scope);
+    CHECK(whole != nullptr);
+    CHECK(all.held == 256 * kKiB);
+    Line third(all);
+    third.send(message(256 * kKiB, 256 * kKiB));
+    CHECK_THROWS_AS(third.read().wait(scope), kj::Exception);
+  }
+  CHECK(one.held == 0);
+  CHECK(other.held == 0);
+  CHECK(all.held == 0);
+}
+
+TEST_CASE("a large message that does not arrive in time ends its connection", "[unit][guard]") {
+  kj::EventLoop loop;
+  kj::WaitScope scope(loop);
+  kj::TimerImpl timer(kj::origin<kj::TimePoint>());
+  ByteMeter meter;
+  {
+    Line slow(meter);
+    slow.guard.set_patience(timer, 10 * kj::SECONDS);
+    slow.send(message(256 * kKiB, 80 * kKiB));
+    auto arriving = slow.read();
+    timer.advanceTo(kj::origin<kj::TimePoint>() + 9 * kj::SECONDS);
+    CHECK_FALSE(arriving.poll(scope));
+    timer.advanceTo(kj::origin<kj::TimePoint>() + 10 * kj::SECONDS);
+    CHECK_THROWS_AS(arriving.wait(scope), kj::Exception);
+  }
+  CHECK(meter.held == 0);
+}
+
 TEST_CASE("a paused peer is not read, nor one that has used its messages up", "[unit][guard]") {
   kj::EventLoop loop;
   kj::WaitScope scope(loop);

@@ -44,7 +44,9 @@ class RpcPeer {
     thread_.run([&] {
       return connect_to(loop_->io.provider->getNetwork(), address)
           .then([this](kj::Own<kj::AsyncIoStream> stream) {
-            rpc_ = kj::heap<RpcClient>(kj::heap<StallingStream>(kj::mv(stream), stalled_));
+            auto stalling = kj::heap<StallingStream>(kj::mv(stream), stalled_);
+            stream_ = stalling.get();
+            rpc_ = kj::heap<RpcClient>(kj::mv(stalling));
           });
     });
   }
@@ -68,6 +70,11 @@ class RpcPeer {
   kj::Promise<void> closed() {
     return loop_->timer().timeoutAfter(kPatience.count() * kj::SECONDS, rpc_->on_disconnect());
   }
+  /// Behind all that was called and has been answered. Call within run().
+  kj::Promise<void> send_raw(std::string bytes) {
+    raw_ = std::move(bytes);
+    return stream_->write(raw_.data(), raw_.size());
+  }
   /// From now on nothing is read. Call within run().
   void stall() { stalled_ = true; }
   void disconnect() {
@@ -89,6 +96,8 @@ class RpcPeer {
 
   Loop* loop_ = nullptr;
   bool stalled_ = false;
+  StallingStream* stream_ = nullptr;  ///< as long as there is `rpc_`
+  std::string raw_;
   kj::Own<RpcClient> rpc_;
   kj::Own<wire::TenantSession::Client> session_;
   LoopThread thread_;
