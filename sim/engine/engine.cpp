@@ -321,7 +321,6 @@ class Engine {
 
   void tell_to_end(TaskId task, bool is_preempted) {
     const Job& job = workload_.jobs[task.job];
-    FAIRWATER_CHECK(!is_preempted || !job.is_gang, "a gang is not preempted");
     FAIRWATER_CHECK(!job.is_service, "a service is not told to end");
     const Start run =
         shares_work(job) ? leave_spread(task, is_preempted) : stop_working(task, is_preempted);
@@ -354,6 +353,20 @@ class Engine {
       observer_.ended(task, node, units, waits_again);
       scheduler_.end(task, node);
       ++result_.events;
+      if (job.is_gang) start_gang_over(task.job);
+    }
+  }
+
+  /// Once all that ran of it has ended, what had ended before runs again, too.
+  void start_gang_over(JobIndex index) {
+    const Job& job = workload_.jobs[index];
+    const auto is_told = [&](const auto& told) { return told.second.task.job == index; };
+    if (std::any_of(winding_down_.begin(), winding_down_.end(), is_told)) return;
+    for (TaskId task{index, 0}; task.index < job.tasks; ++task.index) {
+      if (waits(task) || slot_by_task_.contains(key_of(task))) continue;
+      set_waiting(task, true);
+      observer_.started_over(task, run_ms_of(job, task.index) * job.min_units);
+      scheduler_.start_over(task);
     }
   }
 

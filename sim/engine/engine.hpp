@@ -41,6 +41,9 @@ class Observer {
   /// Told to end so that another may run; it ends later. `lost`: unit-milliseconds of its work that
   /// have to be done again.
   virtual void preempted(TaskId /*task*/, std::int64_t /*lost*/) {}
+  /// It had ended, and runs again with its gang, which was preempted: it waits again. `lost`: see
+  /// preempted().
+  virtual void started_over(TaskId /*task*/, std::int64_t /*lost*/) {}
   /// `killed`: by the policy, taken back or preempted; it waits again.
   virtual void ended(TaskId /*task*/, NodeIndex /*node*/, Units /*units*/, bool /*killed*/) {}
   virtual void cycle_done(const Scheduler& /*scheduler*/) {}

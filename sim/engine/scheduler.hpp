@@ -67,6 +67,8 @@ class Scheduler {
   virtual void done(JobIndex /*job*/) {}
   /// The task ended by itself, or as it was told: its room is free again.
   virtual void end(TaskId task, NodeIndex node) = 0;
+  /// The task had ended, and waits again with its gang, which the scheduler has preempted.
+  virtual void start_over(TaskId /*task*/) {}
   /// Everything that happened up to `now` has been told.
   virtual Actions cycle(TimeMs now) = 0;
   /// When it is to be asked again even if nothing happens by then; none: it need not be.

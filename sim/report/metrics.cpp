@@ -203,6 +203,14 @@ void Recorder::preempted(TaskId task, std::int64_t lost) {
   preempted_.insert(task);
 }
 
+void Recorder::started_over(TaskId task, std::int64_t lost) {
+  const TenantIndex tenant = workload_.jobs[task.job].tenant;
+  tenants_[tenant].lost_time += Wide{lost} * cost_[task.job];
+  ++outcomes_[task.job].tasks_left;
+  wait_again(task);
+  refresh(tenant);
+}
+
 void Recorder::ended(TaskId task, NodeIndex /*node*/, Units units, bool killed) {
   const Job& job = workload_.jobs[task.job];
   Outcome& outcome = outcomes_[task.job];

@@ -117,6 +117,7 @@ class Recorder final : public Observer {
   void started(const Start& start) override;
   void resized(TaskId task, Units before, Units after) override;
   void preempted(TaskId task, std::int64_t lost) override;
+  void started_over(TaskId task, std::int64_t lost) override;
   void ended(TaskId task, NodeIndex node, Units units, bool killed) override;
   void cycle_done(const Scheduler& scheduler) override;
 

@@ -40,6 +40,10 @@ class JobWatch final : public Observer {
     recorder_.started(start);
   }
   void preempted(TaskId task, std::int64_t lost) override { recorder_.preempted(task, lost); }
+  void started_over(TaskId task, std::int64_t lost) override {
+    ++jobs_[task.job].tasks_left;
+    recorder_.started_over(task, lost);
+  }
   void ended(TaskId task, NodeIndex node, Units units, bool killed) override {
     // An elastic job's tasks end otherwise only once its work is done.
     auto& tasks_left = jobs_[task.job].tasks_left;

@@ -28,6 +28,7 @@ class SequenceScheduler final : public Scheduler {
   void submit(JobIndex job) override;
   void done(JobIndex job) override;
   void end(TaskId task, NodeIndex node) override;
+  void start_over(TaskId task) override;
   Actions cycle(TimeMs now) override;
   /// As long as anything has grown or would preempt, what must end is looked for each second, as a
   /// coordinator does.
@@ -83,11 +84,12 @@ class SequenceScheduler final : public Scheduler {
   std::vector<Account> accounts_;                ///< but for what the ledger knows
   std::vector<TimeAccounts::Integrals> before_;  ///< of stretches that were settled before time 0
   std::vector<Deal> deals_;
-  std::vector<Reclaim> reclaims_;             ///< of the last cycle
-  std::set<TaskId> told_;                     ///< to end, and have not ended
-  std::set<TaskId> grown_;                    ///< that run
-  std::map<TaskId, std::uint32_t> attempts_;  ///< of tasks that run, but for those with 1
-  std::uint64_t number_ = 0;                  ///< of cycles that had room to deal
+  std::vector<Reclaim> reclaims_;                    ///< of the last cycle
+  std::set<TaskId> told_;                            ///< to end, and have not ended
+  std::set<TaskId> grown_;                           ///< that run
+  std::map<TaskId, std::uint32_t> attempts_;         ///< of tasks that run, but for those with 1
+  std::map<JobIndex, std::uint32_t> gang_attempts_;  ///< the next ones of gangs that were preempted
+  std::uint64_t number_ = 0;                         ///< of cycles that had room to deal
   /// While anything has grown or would preempt: since when credits are to be settled.
   std::optional<TimeMs> credits_since_ms_;
 };

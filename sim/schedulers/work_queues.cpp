@@ -100,6 +100,7 @@ void WorkQueues::note_run(JobIndex index, TimeMs run_ms) {
 std::uint32_t WorkQueues::claimed(JobIndex index, const Unfinished& unfinished) const {
   const Job& job = workload_.jobs[index];
   const std::uint32_t waiting = unfinished.waiting.size();
+  if (job.is_gang && waiting < job.tasks) return 0;  // it waits until all of it does
   if (!shares_work(job)) return waiting;
   return std::min(waiting, job.least_tasks - std::min(job.least_tasks, unfinished.held));
 }

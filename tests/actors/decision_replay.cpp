@@ -93,7 +93,8 @@ class Replay {
  public:
   Replay(const sim::Cluster& cluster, const sim::Workload& workload,
          const sim::PolicyOptions& options, bool in_seconds)
-      : tenants_(cluster.tenants.size()),
+      : workload_(workload),
+        tenants_(cluster.tenants.size()),
         in_seconds_(in_seconds),
         scheduler_(options, cluster, workload) {}
 
@@ -155,10 +156,24 @@ class Replay {
     if (const auto* submitted = std::get_if<JobSubmitted>(&event.body))
       scheduler_.submit(index_of(submitted->id));
     if (const auto* finished = std::get_if<TasksFinished>(&event.body))
-      for (const auto& result : finished->results)
-        scheduler_.end({index_of(result.task.job), result.task.index}, finished->node.value - 1);
+      for (const auto& result : finished->results) end(result, finished->node);
     if (const auto* cancelled = std::get_if<JobCancelled>(&event.body))
       scheduler_.done(index_of(cancelled->id));
+  }
+
+  void end(const TaskResult& result, NodeId node) {
+    const sim::TaskId task{index_of(result.task.job), result.task.index};
+    scheduler_.end(task, node.value - 1);
+    if (!workload_.jobs[task.job].is_gang) return;
+    Gang& gang = gangs_[task.job];
+    if (result.reason == EndReason::cancelled)
+      ++gang.told;
+    else
+      gang.done.push_back(task);
+    if (gang.told + gang.done.size() < workload_.jobs[task.job].tasks) return;
+    if (gang.told > 0)
+      for (const sim::TaskId& done : gang.done) scheduler_.start_over(done);
+    gang = {};
   }
 
   /// Whether both decided the same after the last event.
@@ -187,6 +202,13 @@ class Replay {
     return result_.difference == 0;
   }
 
+  /// What of a gang has ended since it started.
+  struct Gang {
+    std::size_t told = 0;
+    std::vector<sim::TaskId> done;
+  };
+  std::map<sim::JobIndex, Gang> gangs_;
+  const sim::Workload& workload_;
   const std::size_t tenants_;
   const bool in_seconds_;
   sim::SequenceScheduler scheduler_;
