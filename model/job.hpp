@@ -165,7 +165,7 @@ inline constexpr std::string_view kTasksOfClass = "tasks";
 /// The number of a signal that `notify` may name: SIGUSR1, SIGUSR2 or SIGHUP. 0: it may not.
 [[nodiscard]] std::int32_t notify_signal(std::string_view name);
 
-/// A service is never preempted, nor a gang, which would end as a whole.
+/// A service is never preempted, a gang as a whole.
 [[nodiscard]] PreemptionTerms preemption_terms(const JobSpec& spec);
 /// A job's own rule wins over its tenant's.
 [[nodiscard]] constexpr Placement placement_for(Placement job, Placement tenant) {

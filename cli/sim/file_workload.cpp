@@ -226,11 +226,10 @@ void read_grace(const FieldMap& fields, sim::Generator& generator) {
   const auto grace = fields.find("grace");
   if (!grace) return;
   const bool is_elastic = generator.max_units > generator.min_units;
-  if (generator.is_gang || generator.is_service ||
-      (!generator.preemption.is_preemptible && !is_elastic))
+  if (generator.is_service || (!generator.preemption.is_preemptible && !is_elastic))
     grace->fail(
-        "is how long a task takes to end that is told to make room, which those of gangs, of "
-        "services and with preemptible: false never are");
+        "is how long a task takes to end that is told to make room, which those of services and "
+        "with preemptible: false never are");
   generator.grace_ms = grace->duration_ms();
   if (generator.grace_ms > kMaxGrace_ms)
     grace->fail("'" + grace->text() + "' is not from 0s to 1h");

@@ -170,6 +170,7 @@ struct PreemptionTerms {
   std::int32_t priority = 0;
   bool preempts = false;        ///< it may take the room of tasks of lower priority
   bool is_preemptible = false;  ///< those that preempt may take its room
+  bool ends_as_gang = false;    ///< then with all other tasks of its job
   friend bool operator==(const PreemptionTerms&, const PreemptionTerms&) = default;
 };
 

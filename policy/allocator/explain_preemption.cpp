@@ -26,20 +26,21 @@ Spared spared_from(const AllocatorState& state, const GroupSums& groups,
                    const TenantState& claimant, const WindowRange& entry, PreemptionRight right,
                    const GroupLacks& lacks) {
   Spared spared;
-  for (const auto& [task, held, priority, ran_ms] : state.preemptible()) {
+  for (const auto& [task, held, priority, ran_ms, gang] : state.preemptible()) {
+    const std::size_t tasks = std::max<std::size_t>(1, gang.size());
     const TenantState& holder = state.tenant(held.tenant);
     if (holder.id == claimant.id) continue;
     if (right.spared != QuotaTree::kRoot && is_in_group(state, holder, right.spared)) continue;
     if (!lacks.are_covered() && !lacks.are_eased_by(state, holder, held.demand)) continue;
-    ++spared.all;
+    spared.all += tasks;
     if (priority >= right.below_priority) {
-      ++spared.not_lower;
+      spared.not_lower += tasks;
     } else if (ran_ms < state.settings.preempt_after_ms) {
-      ++spared.young;
+      spared.young += tasks;
       spared.oldest_young_ms = std::max(spared.oldest_young_ms, ran_ms);
     } else if (!is_beyond_quota(state, {task, held, priority}, entry, holder.ending, right) ||
                is_within_group_min(state, groups, {task, held, priority}, claimant, {})) {
-      ++spared.within_quota;
+      spared.within_quota += tasks;
     }
   }
   return spared;
@@ -49,6 +50,12 @@ std::string seconds_text(std::int64_t ms) { return std::to_string((ms + 999) / 1
 
 std::string tasks_text(std::size_t tasks) {
   return std::to_string(tasks) + (tasks == 1 ? " task" : " tasks");
+}
+
+std::string victims_text(const VictimNumbers& chosen, const std::vector<Victim>& all) {
+  const bool ends_gang =
+      std::any_of(chosen.begin(), chosen.end(), [&](std::size_t i) { return all[i].is_gang(); });
+  return tasks_text(tasks_of(chosen, all)) + (ends_gang ? " (a gang's, wherever they run)" : "");
 }
 
 std::string spared_text(const AllocatorState& state, PreemptionRight right, const Spared& spared,
@@ -135,13 +142,13 @@ std::optional<std::string> explain_preemption(
     Preemption preemption(state, groups, rooms, victims, none, tenant, entry, right, lacks);
     if (const auto chosen = lacks.are_covered() ? std::nullopt : preemption.for_maxes();
         chosen && some_node_has_room(state, tenant, entry.range))
-      return "takes the place of " + tasks_text(chosen->size()) + " below the max next";
+      return "takes the place of " + victims_text(*chosen, victims) + " below the max next";
     if (const auto choice = preemption.fewest()) {
       const std::string& name = state.node(choice->node).traits.name;
       return choice->victims.empty()
                  ? "takes room on node " + name + " next that is kept for another's place"
-                 : "takes the place of " + tasks_text(choice->victims.size()) + " on node " + name +
-                       " next";
+                 : "takes the place of " + victims_text(choice->victims, victims) + " on node " +
+                       name + " next";
     }
   }
   const PreemptionRight& strongest = rights.front();

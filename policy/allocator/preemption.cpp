@@ -16,15 +16,6 @@ constexpr std::size_t kMostExchanges = 64;
 /// Divided by any number of GPUs of a node it is whole.
 constexpr std::int64_t kOneVictim = 720'720;
 
-const VictimNumbers* fewer(const std::optional<VictimNumbers>& a,
-                           const std::optional<VictimNumbers>& b) {
-  if (!a || !b) return a ? &*a : b ? &*b : nullptr;
-  if (a->size() != b->size() || a->empty()) return a->size() <= b->size() ? &*a : &*b;
-  // Of as many those whose oldest is the younger.
-  return *std::max_element(a->begin(), a->end()) <= *std::max_element(b->begin(), b->end()) ? &*a
-                                                                                            : &*b;
-}
-
 }  // namespace
 
 bool is_beyond_quota(const AllocatorState& state, const Victim& victim, const WindowRange& entry,
@@ -65,7 +56,7 @@ void leave_out_needless(VictimNumbers& victims, const std::vector<Victim>& all,
     missing.note(state, state.tenant(victim.held.tenant), victim.held.demand, false);
     if (!missing.are_covered()) continue;
     ComingRoom without = room;
-    rooms.note(without, node, victim.held.demand, rooms.gpus_of(node, victim.task), false);
+    note_on(rooms, without, node, victim, false);
     if (!rooms.has_room(node, task, without)) continue;
     lacks = std::move(missing);
     room = std::move(without);
@@ -73,16 +64,44 @@ void leave_out_needless(VictimNumbers& victims, const std::vector<Victim>& all,
   }
 }
 
+const VictimNumbers* Preemption::fewer(const std::optional<VictimNumbers>& a,
+                                       const std::optional<VictimNumbers>& b) const {
+  if (!a || !b) return a ? &*a : b ? &*b : nullptr;
+  const std::size_t tasks_a = tasks_of(*a, victims_), tasks_b = tasks_of(*b, victims_);
+  if (tasks_a != tasks_b || a->empty()) return tasks_a <= tasks_b ? &*a : &*b;
+  // Of as many those whose oldest is the younger.
+  return *std::max_element(a->begin(), a->end()) <= *std::max_element(b->begin(), b->end()) ? &*a
+                                                                                            : &*b;
+}
+
 std::optional<Preemption::Choice> Preemption::fewest() {
-  std::map<NodeId, VictimNumbers> candidates;
-  for (std::size_t i = 0; i < victims_.size(); ++i)
-    if (!victims_[i].is_taken) candidates[victims_[i].held.node].push_back(i);
+  auto choice = fewest_of(candidates(false));
+  const bool has_gangs = std::any_of(victims_.begin(), victims_.end(),
+                                     [](const Victim& victim) { return victim.is_gang(); });
+  if (!choice && has_gangs) choice = fewest_of(candidates(true));
+  return choice;
+}
+
+std::map<NodeId, VictimNumbers> Preemption::candidates(bool with_gangs) const {
+  std::map<NodeId, VictimNumbers> found;
+  for (std::size_t i = 0; i < victims_.size(); ++i) {
+    if (victims_[i].is_taken || (victims_[i].is_gang() && !with_gangs)) continue;
+    victims_[i].for_each_task([&](const TaskKey&, NodeId node, const ResourceVector&) {
+      VictimNumbers& there = found[node];
+      if (there.empty() || there.back() != i) there.push_back(i);
+    });
+  }
+  return found;
+}
+
+std::optional<Preemption::Choice> Preemption::fewest_of(
+    const std::map<NodeId, VictimNumbers>& candidates) {
   std::optional<Choice> fewest;
   for (const auto& [id, of_node] : candidates) {
     const NodeRoom& node = state_.node(id);
     if (!node.accepts || !state_.may_preempt_on(node, claimant_, entry_.range)) continue;
     auto victims = on_node(id, of_node);
-    if (victims && (!fewest || victims->size() < fewest->victims.size()))
+    if (victims && (!fewest || tasks_of(*victims, victims_) < tasks_of(fewest->victims, victims_)))
       fewest = Choice{id, std::move(*victims)};
   }
   return fewest;
@@ -114,7 +133,10 @@ std::optional<VictimNumbers> Preemption::for_maxes() const {
 }
 
 std::optional<VictimNumbers> Preemption::on_node(NodeId node, const VictimNumbers& candidates) {
-  if (!state_.takes_shares(entry_.range.demand)) return for_amounts(node, candidates);
+  if (!state_.takes_shares(entry_.range.demand)) {
+    const bool has_gangs = !candidates.empty() && victims_[candidates.back()].is_gang();
+    return has_gangs ? with_gangs(node, candidates) : for_amounts(node, candidates);
+  }
   if (state_.shared_devices(state_.node(node)) == nullptr) return std::nullopt;
   const GpuRequest request = shared_gpus(entry_.range.demand[state_.shared_resource()]);
   return request.gpus == 1 ? for_one_gpu(node, candidates) : for_whole_gpus(node, candidates);
@@ -174,6 +196,28 @@ std::optional<VictimNumbers> Preemption::for_amounts(NodeId node, const VictimNu
   return best;
 }
 
+std::optional<VictimNumbers> Preemption::with_gangs(NodeId node, const VictimNumbers& candidates) {
+  const auto first_gang = std::find_if(candidates.begin(), candidates.end(),
+                                       [&](std::size_t i) { return victims_[i].is_gang(); });
+  const VictimNumbers others(candidates.begin(), first_gang);
+  std::optional<VictimNumbers> best;
+  std::size_t tries = 0;
+  for (auto gang = first_gang; gang != candidates.end() && tries < kMostGangs; ++gang, ++tries) {
+    VictimNumbers order{*gang};
+    order.insert(order.end(), others.begin(), others.end());
+    const auto found = gather(node, order);
+    if (const VictimNumbers* chosen = fewer(best, found)) best = VictimNumbers(*chosen);
+  }
+  if (best) return best;
+  // Several: who is beyond its quota by gangs alone may keep its single tasks.
+  VictimNumbers gangs_first(first_gang, candidates.end());
+  gangs_first.insert(gangs_first.end(), others.begin(), others.end());
+  const auto singles_first = gather(node, candidates);
+  const auto by_gangs = gather(node, gangs_first);
+  if (const VictimNumbers* chosen = fewer(singles_first, by_gangs)) best = VictimNumbers(*chosen);
+  return best;
+}
+
 std::optional<Preemption::Trial> Preemption::so_many(NodeId node, const Trial& so_far,
                                                      std::span<const std::size_t> others,
                                                      std::size_t count) {
@@ -200,13 +244,14 @@ VictimNumbers Preemption::without_needless(NodeId node, Trial trial) {
 std::optional<VictimNumbers> Preemption::for_one_gpu(NodeId node, const VictimNumbers& candidates) {
   std::optional<VictimNumbers> best;
   for (const std::string& gpu : state_.shared_devices(state_.node(node))->names) {
-    const VictimNumbers youngest = on_gpu(gpu, candidates);
+    const VictimNumbers youngest = on_gpu(node, gpu, candidates);
     auto found = gather(node, with_others(youngest, node, candidates));
     VictimNumbers largest = youngest;
-    std::stable_sort(largest.begin(), largest.end(),
-                     [&](std::size_t a, std::size_t b) { return shares_of(a) > shares_of(b); });
+    std::stable_sort(largest.begin(), largest.end(), [&](std::size_t a, std::size_t b) {
+      return shares_on(node, gpu, a) > shares_on(node, gpu, b);
+    });
     auto least = gather(node, with_others(std::move(largest), node, candidates));
-    if (least && (!found || least->size() < found->size())) {
+    if (least && (!found || tasks_of(*least, victims_) < tasks_of(*found, victims_))) {
       make_younger(*least, node, youngest);
       found = std::move(least);
     }
@@ -227,11 +272,15 @@ std::optional<VictimNumbers> Preemption::for_whole_gpus(NodeId node,
   const std::optional<GpuNode>& room = rooms_.on(node).gpus;
   if (!room) return std::nullopt;
   for (std::size_t gpu = 0; gpu < room->gpus; ++gpu) {
-    Emptied emptied{0, on_gpu(state_.shared_devices(state_.node(node))->names[gpu], candidates)};
+    const std::string& name = state_.shared_devices(state_.node(node))->names[gpu];
+    Emptied emptied{0, on_gpu(node, name, candidates)};
     Amount free = room->gpu_milli[gpu];
     for (const std::size_t i : emptied.numbers) {
-      free += std::min(shares_of(i), kMilliPerGpu);
-      emptied.victims += kOneVictim / shared_gpus(shares_of(i)).gpus;
+      free += shares_on(node, name, i);
+      victims_[i].for_each_task([&](const TaskKey&, NodeId, const ResourceVector& demand) {
+        const Amount shares = demand[state_.shared_resource()];
+        emptied.victims += shares > 0 ? kOneVictim / shared_gpus(shares).gpus : kOneVictim;
+      });
     }
     if (free == kMilliPerGpu) gpus.push_back(std::move(emptied));
   }
@@ -285,7 +334,7 @@ bool Preemption::end(Trial& trial, NodeId node, std::size_t i) const {
   const Victim& victim = victims_[i];
   if (!victim.has_grown && !may_preempt(victim, trial.preempted)) return false;
   if (!victim.has_grown) trial.preempted[victim.held.tenant] += victim.held.demand;
-  rooms_.note(trial.room, node, victim.held.demand, gpus_of(i), true);
+  note_on(rooms_, trial.room, node, victim, true);
   note(trial.lacks, i, true);
   trial.victims.push_back(i);
   return true;
@@ -302,19 +351,21 @@ bool Preemption::may_preempt(const Victim& victim, const GoneByTenant& with) con
          !is_within_group_min(state_, groups_, victim, claimant_, {&preempted_, &with});
 }
 
-const std::vector<std::string>& Preemption::gpus_of(std::size_t victim) const {
-  return rooms_.gpus_of(victims_[victim].held.node, victims_[victim].task);
+Amount Preemption::shares_on(NodeId node, const std::string& gpu, std::size_t victim) const {
+  Amount shares = 0;
+  victims_[victim].for_each_task_on(node, [&](const TaskKey& task, const ResourceVector& demand) {
+    if (is_among(rooms_.gpus_of(node, task), gpu))
+      shares += std::min(demand[state_.shared_resource()], kMilliPerGpu);
+  });
+  return shares;
 }
 
-VictimNumbers Preemption::on_gpu(const std::string& gpu, const VictimNumbers& candidates) const {
+VictimNumbers Preemption::on_gpu(NodeId node, const std::string& gpu,
+                                 const VictimNumbers& candidates) const {
   VictimNumbers found;
   for (const std::size_t i : candidates)
-    if (shares_of(i) > 0 && is_among(gpus_of(i), gpu)) found.push_back(i);
+    if (shares_on(node, gpu, i) > 0) found.push_back(i);
   return found;
-}
-
-Amount Preemption::shares_of(std::size_t victim) const {
-  return victims_[victim].held.demand[state_.shared_resource()];
 }
 
 VictimNumbers Preemption::with_others(VictimNumbers first, NodeId node,

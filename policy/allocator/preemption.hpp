@@ -5,9 +5,14 @@
 // group that the claimant is in is full to its max, enough of them must be in that. Where
 // tasks share GPUs only those count whose GPU helps: for a part, or a whole one, all that must end
 // for it is on one GPU, but for what must end for the rest that it asks for.
+//
+// A gang ends as a whole, wherever its tasks are, and counts as one task of all that it holds. So
+// it is looked at only where no node has room without its end: then the node where fewest tasks
+// must end, these gangs' elsewhere among them.
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <optional>
 #include <span>
 #include <utility>
@@ -59,14 +64,16 @@ class Preemption {
 
   /// Sets that are tried for a claimant where the largest tasks need not be the fewest.
   static constexpr std::size_t kMostSets = 2'048;
+  /// Gangs of a node, the smallest, of which each is tried alone.
+  static constexpr std::size_t kMostGangs = 64;
 
   struct Choice {
     NodeId node;
     VictimNumbers victims;
   };
-  /// All on one node. None: nobody's end would do. O(victims), and where tasks share GPUs O(victims
-  /// * GPUs). No set that was tried with fewer tasks that have not grown would do; kMostSets bounds
-  /// them.
+  /// All on one node, but for gangs' tasks. None: nobody's end would do. O(victims), and where
+  /// tasks share GPUs O(victims * GPUs). No set that was tried with fewer tasks that have not grown
+  /// would do; kMostSets bounds them. With gangs O(victims * gangs of a node), kMostGangs at most.
   [[nodiscard]] std::optional<Choice> fewest();
   /// Wherever they are the youngest whose end gives what is missing below maxes; whether a node has
   /// room then is not asked. None: nobody's end would. O(victims).
@@ -81,6 +88,9 @@ class Preemption {
     VictimNumbers victims{};
   };
 
+  /// What has tasks there and may have to end; without gangs, or with them.
+  [[nodiscard]] std::map<NodeId, VictimNumbers> candidates(bool with_gangs) const;
+  [[nodiscard]] std::optional<Choice> fewest_of(const std::map<NodeId, VictimNumbers>& candidates);
   [[nodiscard]] std::optional<VictimNumbers> on_node(NodeId node, const VictimNumbers& candidates);
   [[nodiscard]] std::optional<VictimNumbers> for_one_gpu(NodeId node,
                                                          const VictimNumbers& candidates);
@@ -89,6 +99,12 @@ class Preemption {
   /// Of those that have not grown as few as will do, where amounts alone are asked for.
   [[nodiscard]] std::optional<VictimNumbers> for_amounts(NodeId node,
                                                          const VictimNumbers& candidates);
+  /// The same where there are gangs among them: one of these, or more of them if that is too
+  /// little.
+  [[nodiscard]] std::optional<VictimNumbers> with_gangs(NodeId node,
+                                                        const VictimNumbers& candidates);
+  [[nodiscard]] const VictimNumbers* fewer(const std::optional<VictimNumbers>& a,
+                                           const std::optional<VictimNumbers>& b) const;
   /// How many of them have not grown. Candidates that have come first.
   [[nodiscard]] std::size_t preempted_of(const VictimNumbers& victims) const;
   /// Fewer cannot be enough beside all that has grown.
@@ -115,9 +131,10 @@ class Preemption {
   /// Whether this task, which has not grown, may end for it. `with`: what is to end of tenants',
   /// likewise, beside `preempted`.
   [[nodiscard]] bool may_preempt(const Victim& victim, const GoneByTenant& with) const;
-  [[nodiscard]] const std::vector<std::string>& gpus_of(std::size_t victim) const;
-  [[nodiscard]] VictimNumbers on_gpu(const std::string& gpu, const VictimNumbers& candidates) const;
-  [[nodiscard]] Amount shares_of(std::size_t victim) const;
+  /// What the victim has of that GPU, which it shares or has as a whole.
+  [[nodiscard]] Amount shares_on(NodeId node, const std::string& gpu, std::size_t victim) const;
+  [[nodiscard]] VictimNumbers on_gpu(NodeId node, const std::string& gpu,
+                                     const VictimNumbers& candidates) const;
   /// Those, and behind them the others where there is too little of something else.
   [[nodiscard]] VictimNumbers with_others(VictimNumbers first, NodeId node,
                                           const VictimNumbers& candidates);

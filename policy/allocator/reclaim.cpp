@@ -31,7 +31,7 @@ class Reclaiming {
     // By dominant shares nothing may stay that has grown, and nobody is within a quota.
     if (state_.allocates_by_share()) return victims_.tell();
     for (const std::uint32_t slot : whom_to_serve()) {
-      if (served_ >= kMostReclaimers) break;
+      if (has_enough()) break;
       serve(state_.at(slot));
     }
     state_.set_claims(std::move(claims_));
@@ -54,6 +54,10 @@ class Reclaiming {
     }
     if (serves_all_) below_min.insert(below_min.end(), others.begin(), others.end());
     return below_min;
+  }
+
+  [[nodiscard]] bool has_enough() const {
+    return served_ >= kMostReclaimers || victims_.tasks_taken() >= kMostReclaimed;
   }
 
   /// Room that a task will have.
@@ -88,7 +92,7 @@ class Reclaiming {
 
   /// Of those who were not looked at, since enough others were served.
   void keep_unserved_promises() {
-    if (served_ < kMostReclaimers) return;
+    if (!has_enough()) return;
     for (const MadeRoom& room : expected_)
       if (room.tasks > 0) promises_.push_back(room);
   }
@@ -132,7 +136,7 @@ class Reclaiming {
               .first->second;
       const std::uint32_t at_once = entry.starts_at_once;
       for (std::uint32_t tasks = 0; tasks < entry.range.count; tasks += at_once) {
-        if (served_ >= kMostReclaimers || !is_within(left, entry)) return;
+        if (has_enough() || !is_within(left, entry)) return;
         for (const std::size_t r : entry.asks) left[r] -= entry.asked_at_once(r);
         rights_ = preemption_rights(state_, tenant, entry, for_min_,
                                     {groups(), victims_.preempted(), claims_});
@@ -309,7 +313,7 @@ class Reclaiming {
       const NodeId id = victim.held.node;
       if (victim.is_taken || !may_use(id, tenant, task)) continue;
       ComingRoom& room = gathered.try_emplace(id, rooms_.on(id)).first->second;
-      rooms_.note(room, id, victim.held.demand, rooms_.gpus_of(id, victim.task), true);
+      note_on(rooms_, room, id, victim, true);
       if (!rooms_.has_room(id, task, room)) continue;
       VictimNumbers victims;
       for (std::size_t other = 0; other <= i; ++other)
@@ -333,7 +337,13 @@ class Reclaiming {
                                        const VictimNumbers& ending) const {
     if (!names_devices(task)) return true;
     const auto ends = [&](const TaskKey& holder) {
-      const auto is_it = [&](std::size_t i) { return victims_[i].task == holder; };
+      const auto is_it = [&](std::size_t i) {
+        bool is_among_them = false;
+        victims_[i].for_each_task([&](const TaskKey& task, NodeId, const ResourceVector&) {
+          is_among_them = is_among_them || task == holder;
+        });
+        return is_among_them;
+      };
       return std::any_of(ending.begin(), ending.end(), is_it) ||
              std::any_of(victims_.taken().begin(), victims_.taken().end(), is_it);
     };

@@ -43,5 +43,7 @@ namespace fairwater::inline policy::inline allocator {
 
 /// Tasks for which one call takes room back: a bound of its work. Those behind have the next.
 inline constexpr std::size_t kMostReclaimers = 256;
+/// With so many tasks that are to end nobody else is served: they are one record of the journal.
+inline constexpr std::size_t kMostReclaimed = 4'096;
 
 }  // namespace fairwater::inline policy::inline allocator

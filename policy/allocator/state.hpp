@@ -166,13 +166,21 @@ class AllocatorState {
   /// group is below its own O(tenants that wait * depth).
   [[nodiscard]] bool min_waits() const;
   [[nodiscard]] bool is_in_group_below_min(const TenantState& tenant) const;
+  struct GangTask {
+    TaskKey task;
+    NodeId node;
+    ResourceVector demand;
+  };
   struct Preemptible {
     TaskKey task;
     Extra held;
     std::int32_t priority = 0;
     std::int64_t ran_ms = 0;
+    /// Of a gang all of its tasks, by node: what is held is all of it.
+    std::vector<GangTask> gang{};
   };
-  /// What runs, may be preempted and has not been told to end. O(tasks that run).
+  /// What runs, may be preempted and has not been told to end; a gang as one, unless some of it has
+  /// been told to. O(tasks that run).
   [[nodiscard]] std::vector<Preemptible> preemptible() const;
   /// Nodes where tasks have been told to end.
   [[nodiscard]] const std::set<NodeId>& ending_on() const { return ending_on_; }

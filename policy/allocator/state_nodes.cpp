@@ -207,12 +207,32 @@ void AllocatorState::place_extra(NodeRoom& node, TenantState& tenant, const Gran
 
 std::vector<AllocatorState::Preemptible> AllocatorState::preemptible() const {
   std::vector<Preemptible> all;
-  for (const auto& [task, held] : held_)
-    if (held.preemption.is_preemptible && !held.reclaimed && held.grant.step != GrantStep::growth)
-      all.push_back({task,
-                     {held.node, held.grant.tenant, held.grant.demand},
-                     held.preemption.priority,
-                     clock_ms() - held.begun_ms});
+  const auto may_end = [](const auto& running) {
+    const Held& held = running.second;
+    return held.preemption.is_preemptible && !held.reclaimed &&
+           held.grant.step != GrantStep::growth;
+  };
+  for (auto at = held_.begin(); at != held_.end();) {
+    const auto begin = at++;  // tasks of one job follow on each other
+    const auto& [task, held] = *begin;
+    if (held.preemption.ends_as_gang)
+      while (at != held_.end() && at->first.job == task.job) ++at;
+    if (!std::all_of(begin, at, may_end)) continue;
+    Preemptible& found = all.emplace_back();
+    found = {task,
+             {held.node, held.grant.tenant, {}},
+             held.preemption.priority,
+             clock_ms() - held.begun_ms};
+    for (auto each = begin; each != at; ++each) {
+      const Held& part = each->second;
+      found.held.demand += part.grant.demand;
+      found.ran_ms = std::min(found.ran_ms, clock_ms() - part.begun_ms);
+      if (held.preemption.ends_as_gang)
+        found.gang.push_back({each->first, part.node, part.grant.demand});
+    }
+    std::stable_sort(found.gang.begin(), found.gang.end(),
+                     [](const GangTask& a, const GangTask& b) { return a.node < b.node; });
+  }
   return all;
 }
 

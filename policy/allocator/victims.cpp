@@ -9,12 +9,27 @@ namespace fairwater::inline policy::inline allocator {
 
 std::vector<Victim> preemptible_victims(const AllocatorState& state) {
   std::vector<AllocatorState::Preemptible> found = state.preemptible();
-  std::stable_sort(found.begin(), found.end(),
-                   [](const auto& a, const auto& b) { return a.ran_ms < b.ran_ms; });
+  std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
+    return std::pair(a.gang.size(), a.ran_ms) < std::pair(b.gang.size(), b.ran_ms);
+  });
   std::vector<Victim> victims;
-  for (const auto& [task, held, priority, ran_ms] : found)
-    if (ran_ms >= state.settings.preempt_after_ms) victims.push_back({task, held, priority});
+  for (auto& [task, held, priority, ran_ms, gang] : found)
+    if (ran_ms >= state.settings.preempt_after_ms)
+      victims.push_back({task, held, priority, false, std::move(gang)});
   return victims;
+}
+
+std::size_t tasks_of(const VictimNumbers& victims, const std::vector<Victim>& all) {
+  std::size_t tasks = 0;
+  for (const std::size_t i : victims) tasks += all[i].tasks();
+  return tasks;
+}
+
+void note_on(const ComingRooms& rooms, ComingRoom& room, NodeId node, const Victim& victim,
+             bool ends) {
+  victim.for_each_task_on(node, [&](const TaskKey& task, const ResourceVector& demand) {
+    rooms.note(room, node, demand, rooms.gpus_of(node, task), ends);
+  });
 }
 
 Victims::Victims(AllocatorState& state)
@@ -46,10 +61,11 @@ void Victims::take(std::size_t i, const RoomClaim& claim) {
   Victim& victim = victims_[i];
   victim.is_taken = true;
   victim.claim = claim;
-  note(victim, true);
+  note_everywhere(victim, true);
   note_freed(victim.held.tenant, victim.held.demand);
   if (!victim.has_grown) preempted_[victim.held.tenant] += victim.held.demand;
   taken_.push_back(i);
+  tasks_taken_ += victim.tasks();
 }
 
 void Victims::take_all(const VictimNumbers& victims, const RoomClaim& claim) {
@@ -60,7 +76,8 @@ void Victims::leave(std::size_t taken_before) {
   for (; taken_.size() > taken_before; taken_.pop_back()) {
     Victim& victim = victims_[taken_.back()];
     victim.is_taken = false;
-    note(victim, false);
+    tasks_taken_ -= victim.tasks();
+    note_everywhere(victim, false);
     note_freed(victim.held.tenant, ResourceVector{} - victim.held.demand);
     if (!victim.has_grown) preempted_[victim.held.tenant] -= victim.held.demand;
   }
@@ -70,9 +87,11 @@ std::vector<Reclaim> Victims::tell() {
   std::vector<Reclaim> reclaims;
   for (const std::size_t i : taken_) {
     const Victim& victim = victims_[i];
-    state_.note_reclaim(victim.task);
-    reclaims.push_back({victim.held.node, victim.task, victim.held.tenant, victim.claim.tenant,
-                        victim.claim.job, !victim.has_grown});
+    victim.for_each_task([&](const TaskKey& task, NodeId node, const ResourceVector&) {
+      state_.note_reclaim(task);
+      reclaims.push_back({node, task, victim.held.tenant, victim.claim.tenant, victim.claim.job,
+                          !victim.has_grown});
+    });
   }
   return reclaims;
 }
@@ -82,9 +101,10 @@ void Victims::note_freed(TenantId tenant, const ResourceVector& amount) {
   add_in_groups(state_, freed_in_groups_, tenant, amount);
 }
 
-void Victims::note(const Victim& victim, bool ends) {
-  const NodeId node = victim.held.node;
-  rooms_.note(rooms_.on(node), node, victim.held.demand, rooms_.gpus_of(node, victim.task), ends);
+void Victims::note_everywhere(const Victim& victim, bool ends) {
+  victim.for_each_task([&](const TaskKey& task, NodeId node, const ResourceVector& demand) {
+    rooms_.note(rooms_.on(node), node, demand, rooms_.gpus_of(node, task), ends);
+  });
 }
 
 }  // namespace fairwater::inline policy::inline allocator

@@ -2,6 +2,7 @@
 // Internal to policy/allocator.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -20,21 +21,47 @@ struct RoomClaim {
   JobId job;
 };
 
-/// A task that may have to end.
+/// A task, or a whole gang, that may have to end.
 struct Victim {
   TaskKey task;
   AllocatorState::Extra held;
   std::int32_t priority = 0;  ///< of one that has not grown
   bool has_grown = false;
+  std::vector<AllocatorState::GangTask> gang{};  ///< as of AllocatorState::Preemptible
   bool is_taken = false;
   RoomClaim claim{};  ///< then
-};
-/// By their places in a list, the youngest first.
-using VictimNumbers = std::vector<std::size_t>;
 
-/// What runs, has not grown, may be preempted and has run for long enough for it. O(tasks that run
-/// * log).
+  [[nodiscard]] bool is_gang() const { return !gang.empty(); }
+  [[nodiscard]] std::size_t tasks() const { return is_gang() ? gang.size() : 1; }
+  /// `use(task, node, demand)` for each of its tasks.
+  template <class Use>
+  void for_each_task(Use use) const {
+    if (!is_gang()) use(task, held.node, held.demand);
+    for (const auto& part : gang) use(part.task, part.node, part.demand);
+  }
+  /// `use(task, demand)` for each of those on the node. O(log + those there).
+  template <class Use>
+  void for_each_task_on(NodeId node, Use use) const {
+    if (!is_gang() && held.node == node) use(task, held.demand);
+    struct ByNode {
+      bool operator()(const AllocatorState::GangTask& a, NodeId b) const { return a.node < b; }
+      bool operator()(NodeId a, const AllocatorState::GangTask& b) const { return a < b.node; }
+    };
+    const auto [from, to] = std::equal_range(gang.begin(), gang.end(), node, ByNode{});
+    for (auto part = from; part != to; ++part) use(part->task, part->demand);
+  }
+};
+/// By their places in a list: the youngest first, gangs behind the others, by their size.
+using VictimNumbers = std::vector<std::size_t>;
+/// How many tasks these are.
+[[nodiscard]] std::size_t tasks_of(const VictimNumbers& victims, const std::vector<Victim>& all);
+
+/// What runs, has not grown, may be preempted and has run for long enough for it, in that order.
+/// O(tasks that run * log).
 [[nodiscard]] std::vector<Victim> preemptible_victims(const AllocatorState& state);
+/// What of the victim is on that node ends, or (`ends` false) does not.
+void note_on(const ComingRooms& rooms, ComingRoom& room, NodeId node, const Victim& victim,
+             bool ends);
 
 class Victims {
  public:
@@ -52,6 +79,8 @@ class Victims {
 
   void take(std::size_t i, const RoomClaim& claim);
   void take_all(const VictimNumbers& victims, const RoomClaim& claim);
+  /// How many tasks were.
+  [[nodiscard]] std::size_t tasks_taken() const { return tasks_taken_; }
   /// In the order in which they were taken.
   [[nodiscard]] const std::vector<std::size_t>& taken() const { return taken_; }
   /// What was taken since so many were, stays.
@@ -71,7 +100,7 @@ class Victims {
   }
 
  private:
-  void note(const Victim& victim, bool ends);
+  void note_everywhere(const Victim& victim, bool ends);
 
   AllocatorState& state_;
   std::vector<TenantInOrder> growers_;
@@ -79,6 +108,7 @@ class Victims {
   std::size_t grown_ = 0;
   bool knows_preemptible_ = false;
   std::vector<std::size_t> taken_;
+  std::size_t tasks_taken_ = 0;
   ComingRooms rooms_;
   GoneByTenant preempted_;
   std::map<TenantId, ResourceVector> freed_;  ///< of what they hold in all

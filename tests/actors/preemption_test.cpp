@@ -118,13 +118,53 @@ TEST_CASE("what a drain has told to end counts no more for a min", "[actor]") {
   CHECK(cluster.verify().ok);
 }
 
-TEST_CASE("services and gangs are not preempted", "[actor]") {
+TEST_CASE("a gang is preempted whole, and waits again whole", "[actor]") {
+  ClusterFixture cluster;
+  cluster.apply({tenant_spec("borrower", 1), tenant_spec("urgent", 1)});
+  FakeAgent one = cluster.join("node1", 2);
+  FakeAgent other = cluster.join("node2", 2);
+  JobSpec spec = plain_spec("borrower", 4);
+  spec.gang = true;
+  const JobId gang = submit_plain(cluster, spec);
+  for (FakeAgent* agent : {&one, &other}) {
+    (void)cluster.report(*agent);
+    REQUIRE(agent->launches().size() == 2);
+    for (const LaunchOrder& order : agent->launches()) agent->running.push_back(order.task);
+  }
+  JobSpec urgent = plain_spec("urgent", 1);
+  urgent.priority = 5;
+  urgent.preempt = true;
+  const JobId claimant = submit_plain(cluster, urgent);
+  for (int second = 0; second < 32; ++second) {
+    cluster.advance(1000);
+    for (FakeAgent* agent : {&one, &other}) (void)cluster.report(*agent);
+  }
+  CHECK(reclaims_in_journal(cluster).size() == 4);
+  for (const FakeAgent* agent : {&one, &other}) CHECK(agent->stops().size() == 2);
+  for (FakeAgent* agent : {&one, &other}) {
+    std::vector<TaskResult> results;
+    for (const TaskKey& task : std::exchange(agent->running, {}))
+      results.push_back(ended(task, EndReason::cancelled));
+    (void)cluster.report(*agent, std::move(results));
+  }
+  for (int second = 0; second < 3; ++second) {
+    cluster.advance(1000);
+    for (FakeAgent* agent : {&one, &other}) (void)cluster.report(*agent);
+  }
+  CHECK(cluster.show(claimant).job.tasks.running == 1);
+  const JobDetail detail = cluster.show(gang);
+  CHECK(detail.job.tasks.running == 0);
+  CHECK(detail.job.tasks.failed == 0);
+  for (const TaskInfo& task : detail.tasks) CHECK(task.record.attempt == 2);
+  CHECK(cluster.verify().ok);
+}
+
+TEST_CASE("services, and what says so, are not preempted", "[actor]") {
   ClusterFixture cluster;
   cluster.apply({tenant_spec("borrower", 1), tenant_spec("urgent", 1)});
   FakeAgent agent = cluster.join("node1", 4);
   JobSpec kept = plain_spec("borrower", 4);
   SECTION("services") { kept.kind = JobKind::service; }
-  SECTION("gangs") { kept.gang = true; }
   SECTION("what says so itself") { kept.preemptible = false; }
   (void)submit_plain(cluster, kept);
   (void)cluster.report(agent);

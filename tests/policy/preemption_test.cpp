@@ -349,6 +349,7 @@ TEST_CASE("who owes takes from others what is below its mark", "[unit][preemptio
 }
 
 TEST_CASE("preemption comes to an end, whatever is asked for", "[property][preemption]") {
+  std::size_t of_gangs = 0;
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     INFO("seed " << seed);
     std::mt19937_64 random(seed);
@@ -375,18 +376,20 @@ TEST_CASE("preemption comes to an end, whatever is asked for", "[property][preem
     for (std::uint32_t id = 1; id <= draw(1, 3); ++id)
       model.node(id, cpu(static_cast<Amount>(draw(2, 8)) * 1000));
     for (int step = 0; step < 20; ++step) {
-      model.submit(static_cast<std::uint32_t>(draw(1, tenants)),
-                   static_cast<std::uint32_t>(draw(1, 6)),
-                   cpu(static_cast<Amount>(draw(1, 4)) * 500),
-                   {.priority = static_cast<std::int32_t>(draw(0, 3)),
-                    .preempts = draw(0, 1) == 0,
-                    .is_preemptible = draw(0, 4) > 0});
+      const auto tasks = static_cast<std::uint32_t>(draw(1, 6));
+      model.submit({.tenant = TenantId{static_cast<std::uint32_t>(draw(1, tenants))},
+                    .demand = cpu(static_cast<Amount>(draw(1, 4)) * 500),
+                    .preemption = {.priority = static_cast<std::int32_t>(draw(0, 3)),
+                                   .preempts = draw(0, 1) == 0,
+                                   .is_preemptible = draw(0, 4) > 0},
+                    .is_gang = draw(0, 3) == 0},
+                   tasks);
       if (draw(0, 2) == 0 && !model.running().empty()) {
         const TaskKey done = model.running().begin()->first;
         model.end(done, model.running().begin()->second.told_to_end);
       }
       model.pass(static_cast<std::int64_t>(draw(0, 40'000)));
-      model.run();
+      for (const Reclaim& reclaim : model.run()) of_gangs += model.job(reclaim.task.job).is_gang;
       if (draw(0, 1) == 0) model.end_reclaimed();
     }
     // Requests stay as they are, and nothing ends but what is told to: in the end nothing is.
@@ -398,6 +401,7 @@ TEST_CASE("preemption comes to an end, whatever is asked for", "[property][preem
       quiet = model.run().empty() ? quiet + 1 : 0;
     }
   }
+  CHECK(of_gangs > 20);
 }
 
 }  // namespace

@@ -172,6 +172,23 @@ TEST_CASE("for whole GPUs those are emptied on which fewest must end",
   }
 }
 
+TEST_CASE("a gang on shared gpus makes room as a whole, for a part and for whole ones",
+          "[unit][preemption][shares][gang]") {
+  const Amount asked = GENERATE(Amount{600}, Amount{1000}, Amount{2000});
+  PreemptionModel model = sharing_model(4);
+  model.pass(1);
+  const JobId gang =
+      model.submit(PreemptionModel::Job{.tenant = TenantId{kHolder},
+                                        .demand = share(500),
+                                        .preemption = {.priority = 0, .is_preemptible = true},
+                                        .is_gang = true},
+                   8);
+  REQUIRE(model.run().empty());
+  REQUIRE(model.running_of(gang) == 8);
+  CHECK(taken_for(model, asked) == Jobs{gang});
+  CHECK(model.running_of(gang) == 0);
+}
+
 TEST_CASE("of all sets the smallest goes, and the urgent task gets its room",
           "[property][preemption][shares]") {
   constexpr std::uint32_t kHuge = 9;

@@ -213,7 +213,10 @@ TEST_CASE("a simulation file says how long tasks of elastic jobs take to give ba
   CHECK(grace_of("units: [2, 4]\n      grace: 0s") == 0);
   CHECK_THAT(refusal_of(changed("tasks: [1, 4]", "units: [1, 4]\n      grace: 2h")),
              Catch::StartsWith("workload.generators[0].grace: '2h' is not from 0s to 1h"));
-  for (const char* keys : {"gang: true", "preemptible: false", "kind: service"}) {
+  const auto of_gangs = parse_sim_file(
+      changed("tasks: [1, 4]", "tasks: [2, 4]\n      grace: 1s\n      gang: true"), "s.yaml");
+  if (!of_gangs) FAIL(details(of_gangs.error()).message);
+  for (const char* keys : {"preemptible: false", "kind: service"}) {
     CAPTURE(keys);
     const bool is_service = keys == std::string_view("kind: service");
     const std::string more = is_service ? "grace: 1s" : std::string("grace: 1s\n      ") + keys;

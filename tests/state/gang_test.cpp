@@ -100,6 +100,19 @@ TEST_CASE("a gang of which a task is taken back runs again whole, and counts not
   CHECK(gang.counts().failed == 1);
 }
 
+TEST_CASE("a gang that is taken back whole runs again whole", "[unit][gang]") {
+  GangQueue gang(3);
+  gang.start(3);
+  (void)gang.end(2, EndReason::exited);
+  for (const std::uint32_t index : {0U, 1U}) REQUIRE(gang.jobs.reclaim({JobId{7}, index, 1}));
+  CHECK(indices(gang.end(1, EndReason::cancelled).to_stop) == Indices{0});
+  CHECK(gang.waits_as() == 0);  // some of it still runs
+  CHECK_FALSE(gang.end(0, EndReason::cancelled).job_ended);
+  gang.attempt = 2;
+  CHECK(gang.waits_as() == 2);
+  CHECK(gang.jobs.record(JobId{7}).gang_failures == 0);
+}
+
 TEST_CASE("one task's failure ends a gang that has no retries left", "[unit][gang]") {
   GangQueue gang(4);
   gang.start(4);

@@ -337,6 +337,7 @@ void Checker::check_drained(const Reclaim& reclaim) {
 }
 
 void Checker::apply(const TasksReclaimed& body) {
+  std::set<JobId> gangs;  // that are preempted
   for (const auto& reclaim : body.tasks) {
     stage_.log.line("reclaim {} for job {} of tenant {}", text_of(reclaim.task),
                     reclaim.claimant_job.value, reclaim.claimant.value);
@@ -350,7 +351,11 @@ void Checker::apply(const TasksReclaimed& body) {
     if (reclaim.preempted && !jobs_[reclaim.task.job].is_preemptible)
       stage_.broken("task {} was preempted, and its job may not be", text_of(reclaim.task));
     running->second.is_reclaimed = true;
+    if (reclaim.preempted && jobs_[reclaim.task.job].is_gang) gangs.insert(reclaim.task.job);
   }
+  for (const auto& [id, task] : running_)
+    if (gangs.contains(id.first) && !task.is_reclaimed)
+      stage_.broken("task {} goes on, and its gang was preempted", text_of(task.task));
 }
 
 /// Unless the ledger goes on after what was read of it: it was just opened.

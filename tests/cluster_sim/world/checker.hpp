@@ -12,9 +12,8 @@
 //   gangs      one record grants all tasks of a gang, as the same attempt
 //   shares     of no GPU that tasks share more than all of it is given, whole ones to one task
 //   growth     only elastic jobs grow, and only what has grown is reclaimed, or preempted: no
-//   service,
-//              no gang, and of jobs that may be; what was reclaimed runs again before its job ends;
-//              credits sum to zero
+//              service, of a gang all, and of jobs that may be; what was reclaimed runs again
+//              before its job ends; credits sum to zero
 //   tenants    the tasks of a tenant, and of all that are in one, stay below its max
 //   leavers    where units are counted they borrow none; they have no tenants, and go when
 //              they have no job any more and owe nothing
