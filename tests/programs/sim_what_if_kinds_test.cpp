@@ -52,6 +52,26 @@ TEST_CASE("gangs that wait and that come again are gangs there", "[unit][what-if
   }
 }
 
+TEST_CASE("a gang that breaks waits as a whole there", "[unit][what-if][gang]") {
+  SmallJournal journal;
+  journal.submit(1010, JobId{1}, kArt, 3, 0, "ring", JobKind::batch, true);
+  journal.deal(1010);
+  journal.finish(JobId{1}, 0, 1010, 1020);
+  const TaskKey second{JobId{1}, 1, 1};
+  journal.add(1030, TasksReclaimed{{{kNode, second, kArt, kBotany, JobId{2}, true}}});
+  TaskResult stopped;
+  stopped.task = second;
+  stopped.reason = EndReason::cancelled;
+  journal.add(1040, TasksFinished{kNode, {stopped}});
+  const auto question = question_of(journal, 1070, 100);
+  CHECK(question.facts.running_tasks == 1);  // the third has not ended yet
+  CHECK(running_of(question).empty());
+  REQUIRE_FALSE(question.what_if.workload.jobs.empty());
+  const sim::Job& gang = question.what_if.workload.jobs.front();
+  CHECK(gang.is_gang);
+  CHECK(gang.tasks == 3);
+}
+
 TEST_CASE("elastic jobs claim their least and share their work out", "[unit][what-if][elastic]") {
   SmallJournal journal;
   JobSpec elastic;
