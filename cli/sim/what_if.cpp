@@ -11,6 +11,7 @@
 #include "cli/sim/what_if_proposal.hpp"
 #include "cli/sim/what_if_runs.hpp"
 #include "state/elastic.hpp"
+#include "state/gang.hpp"
 #include "storage/families.hpp"
 #include "storage/fold.hpp"
 
@@ -191,24 +192,19 @@ class QuestionBuilder {
       const JobRecord& record = jobs_.at(key);
       auto job = simulated(record);
       if (!job) return job.error();
-      std::vector<sim::TimeMs> runs_ms = take_running(record);
-      std::size_t running = runs_ms.size();
+      // Of a gang that breaks what runs is about to end, and all of it runs again.
+      const bool breaks = is_breaking(record) && !has_failed_as_gang(record);
+      std::vector<sim::TimeMs> runs_ms;
+      if (!breaks) runs_ms = take_running(record);
+      const std::size_t running = runs_ms.size();
       const std::uint32_t waiting = waiting_tasks(record);
       if (record.spec.kind == JobKind::service && !record.cancelled) ++services_now_;
       auto& facts = question_.facts;
-      facts.running_tasks += running;
+      facts.running_tasks += record.tasks.running;
       facts.waiting_tasks += waiting;
       if (waiting > 0) ++facts.waiting_jobs;
       if (waiting > 0 && waits_for_others(record)) ++jobs_after_others_;
-      if (record.spec.gang && running > 0 && waiting > 0) {
-        // It breaks: what runs is about to end, and all of it runs again.
-        auto& all_running = what_if().state.running;
-        all_running.resize(all_running.size() - running);
-        running = 0;
-        runs_ms.assign(record.tasks.total, runs_.expected(record));
-      } else {
-        runs_ms.resize(running + waiting, runs_.expected(record));
-      }
+      runs_ms.resize(breaks ? record.tasks.total : running + waiting, runs_.expected(record));
       const std::int64_t submit_ms = -since_ms(record.submitted_at, rules_.now);
       if (runs_ms.empty()) continue;
       if (goes_on_elastic(record))
