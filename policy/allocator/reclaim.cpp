@@ -57,7 +57,8 @@ class Reclaiming {
   }
 
   [[nodiscard]] bool has_enough() const {
-    return served_ >= kMostReclaimers || victims_.tasks_taken() >= kMostReclaimed;
+    return served_ >= kMostReclaimers ||
+           tasks_of(victims_.taken(), victims_.all()) >= kMostReclaimed;
   }
 
   /// Room that a task will have.

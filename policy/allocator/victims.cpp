@@ -65,7 +65,6 @@ void Victims::take(std::size_t i, const RoomClaim& claim) {
   note_freed(victim.held.tenant, victim.held.demand);
   if (!victim.has_grown) preempted_[victim.held.tenant] += victim.held.demand;
   taken_.push_back(i);
-  tasks_taken_ += victim.tasks();
 }
 
 void Victims::take_all(const VictimNumbers& victims, const RoomClaim& claim) {
@@ -76,7 +75,6 @@ void Victims::leave(std::size_t taken_before) {
   for (; taken_.size() > taken_before; taken_.pop_back()) {
     Victim& victim = victims_[taken_.back()];
     victim.is_taken = false;
-    tasks_taken_ -= victim.tasks();
     note_everywhere(victim, false);
     note_freed(victim.held.tenant, ResourceVector{} - victim.held.demand);
     if (!victim.has_grown) preempted_[victim.held.tenant] -= victim.held.demand;

@@ -79,8 +79,6 @@ class Victims {
 
   void take(std::size_t i, const RoomClaim& claim);
   void take_all(const VictimNumbers& victims, const RoomClaim& claim);
-  /// How many tasks were.
-  [[nodiscard]] std::size_t tasks_taken() const { return tasks_taken_; }
   /// In the order in which they were taken.
   [[nodiscard]] const std::vector<std::size_t>& taken() const { return taken_; }
   /// What was taken since so many were, stays.
@@ -108,7 +106,6 @@ class Victims {
   std::size_t grown_ = 0;
   bool knows_preemptible_ = false;
   std::vector<std::size_t> taken_;
-  std::size_t tasks_taken_ = 0;
   ComingRooms rooms_;
   GoneByTenant preempted_;
   std::map<TenantId, ResourceVector> freed_;  ///< of what they hold in all
