@@ -227,16 +227,11 @@ std::uint32_t SequenceScheduler::end_attempt(TaskId task) {
   const std::uint32_t attempt = known.empty() ? 1 : known.mapped();
   const bool had_grown = grown_.erase(task) > 0;
   queues_.end(task, had_grown);
-  if (told_.erase(task) > 0) {
-    queues_.wait_again(task, attempt + 1, had_grown);
-    if (workload_.jobs[task.job].is_gang) gang_attempts_[task.job] = attempt + 1;
-  }
+  if (told_.erase(task) > 0) queues_.wait_again(task, attempt + 1, had_grown);
   return attempt;
 }
 
-void SequenceScheduler::start_over(TaskId task) {
-  queues_.wait_again(task, gang_attempts_.at(task.job), false);
-}
+void SequenceScheduler::start_over(TaskId task) { queues_.wait_with_gang(task); }
 
 void SequenceScheduler::grant(const Deal& deal, Actions& actions) {
   for (const auto& grant : deal.grants) {

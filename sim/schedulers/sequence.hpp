@@ -84,12 +84,11 @@ class SequenceScheduler final : public Scheduler {
   std::vector<Account> accounts_;                ///< but for what the ledger knows
   std::vector<TimeAccounts::Integrals> before_;  ///< of stretches that were settled before time 0
   std::vector<Deal> deals_;
-  std::vector<Reclaim> reclaims_;                    ///< of the last cycle
-  std::set<TaskId> told_;                            ///< to end, and have not ended
-  std::set<TaskId> grown_;                           ///< that run
-  std::map<TaskId, std::uint32_t> attempts_;         ///< of tasks that run, but for those with 1
-  std::map<JobIndex, std::uint32_t> gang_attempts_;  ///< the next ones of gangs that were preempted
-  std::uint64_t number_ = 0;                         ///< of cycles that had room to deal
+  std::vector<Reclaim> reclaims_;             ///< of the last cycle
+  std::set<TaskId> told_;                     ///< to end, and have not ended
+  std::set<TaskId> grown_;                    ///< that run
+  std::map<TaskId, std::uint32_t> attempts_;  ///< of tasks that run, but for those with 1
+  std::uint64_t number_ = 0;                  ///< of cycles that had room to deal
   /// While anything has grown or would preempt: since when credits are to be settled.
   std::optional<TimeMs> credits_since_ms_;
 };

@@ -86,6 +86,14 @@ void WorkQueues::wait_again(TaskId task, std::uint32_t attempt, bool had_grown) 
   });
 }
 
+void WorkQueues::wait_with_gang(TaskId task) {
+  change(task.job, [&](Unfinished& unfinished) {
+    const auto others = unfinished.waiting.ranges(1);
+    FAIRWATER_CHECK(!others.empty(), "a task starts over with those of its gang that wait");
+    unfinished.waiting.add(task.index, 1, others.front().attempt);
+  });
+}
+
 void WorkQueues::done(JobIndex index) {
   change(index, [](Unfinished& job) { job.waiting.clear(); });
   const auto job = queues_[workload_.jobs[index].tenant].jobs.extract(index);

@@ -48,6 +48,8 @@ class WorkQueues {
   void end(TaskId task, bool had_grown);
   /// It has ended as it was told, and waits, unless its job is done.
   void wait_again(TaskId task, std::uint32_t attempt, bool had_grown);
+  /// It has ended, and waits as the same attempt as the rest of its gang, which waits already.
+  void wait_with_gang(TaskId task);
   /// The work of the elastic job is done.
   void done(JobIndex job);
   /// A task of the job took so long, and was not cut short.
