@@ -67,6 +67,16 @@ struct ReplicaInfo {
   friend bool operator==(const ReplicaInfo&, const ReplicaInfo&) = default;
 };
 
+/// By which rules a coordinator deals, as its coordinator.yaml says.
+struct DealingRules {
+  AllocationRule allocation = AllocationRule::sequence;
+  GrowthRule elastic = GrowthRule::qrea;
+  Predict predict = Predict::limits;  ///< where the ledger counts time
+  std::int64_t preempt_after_ms = AllocatorSettings{}.preempt_after_ms;
+  bool preempts_for_min = AllocatorSettings{}.preempts_for_min;
+  friend bool operator==(const DealingRules&, const DealingRules&) = default;
+};
+
 struct ClusterStatus {
   std::string cluster_id;
   std::string version;
@@ -86,6 +96,7 @@ struct ClusterStatus {
   std::string leader;                 ///< the coordinator that answers; empty: there is one alone
   std::vector<ReplicaInfo> replicas;  ///< by name; empty likewise
   HistoryStanding history;            ///< of the coordinator that answers
+  std::optional<DealingRules> rules;  ///< none of one that follows, nor of an older version
   friend bool operator==(const ClusterStatus&, const ClusterStatus&) = default;
 };
 

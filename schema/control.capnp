@@ -290,6 +290,33 @@ struct ClusterStatus {
   leader @15 :Text;         # the coordinator that answers, by name; empty: it has no replicas
   replicas @16 :List(ReplicaInfo);
   history @17 :HistoryStanding;  # of the coordinator that answers
+  rules @18 :DealingRules;  # null: it follows, or is of an older version
+}
+
+enum AllocationRule {
+  sequence @0;
+  drf @1;
+}
+
+enum GrowthRule {
+  qrea @0;
+  qreaRebalance @1;
+  crea @2;
+  bra @3;
+}
+
+enum Predict {
+  limits @0;
+  history @1;
+}
+
+struct DealingRules {
+  # By which rules a coordinator deals.
+  allocation @0 :AllocationRule;
+  elastic @1 :GrowthRule;
+  predict @2 :Predict;
+  preemptAfterMs @3 :Int64;
+  preemptsForMin @4 :Bool;
 }
 
 struct HistoryStanding {

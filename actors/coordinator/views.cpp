@@ -181,6 +181,12 @@ ClusterStatus describe_cluster(CoordinatorState& state) {
   status.used = state.context->catalog.to_named(used);
   status.storage_damage = state.context->alarm->text();
   status.history = state.context->history();
+  const ClusterSettings& settings = state.context->settings;
+  status.rules = {.allocation = settings.allocation,
+                  .elastic = settings.growth,
+                  .predict = settings.predict,
+                  .preempt_after_ms = settings.preempt_after_ms,
+                  .preempts_for_min = settings.preempts_for_min};
   if (const auto& leadership = state.context->settings.leadership) {
     status.leader = leadership->name();
     status.replicas = leadership->replicas();

@@ -89,6 +89,15 @@ Json history_json(const HistoryStanding& history) {
               {"failure", history.failure.empty() ? Json() : Json(history.failure)}};
 }
 
+Json rules_json(const std::optional<DealingRules>& rules) {
+  if (!rules) return {};
+  return Json{{"allocation", to_string(rules->allocation)},
+              {"elastic", to_string(rules->elastic)},
+              {"predict", to_string(rules->predict)},
+              {"preempt_after_ms", rules->preempt_after_ms},
+              {"preempt_for_min", rules->preempts_for_min}};
+}
+
 }  // namespace
 
 Json status_json(const ClusterStatus& status) {
@@ -110,7 +119,8 @@ Json status_json(const ClusterStatus& status) {
                 {"storage_damage", status.storage_damage},
                 {"leader", status.leader.empty() ? Json() : Json(status.leader)},
                 {"replicas", replicas_json(status)},
-                {"history", history_json(status.history)}}}};
+                {"history", history_json(status.history)},
+                {"rules", rules_json(status.rules)}}}};
 }
 
 Json token_json(const TokenInfo& token) {

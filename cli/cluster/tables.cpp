@@ -81,6 +81,15 @@ std::string history_text(const HistoryStanding& history) {
   return text;
 }
 
+/// As coordinator.yaml has them. Empty where they are not known.
+std::string rules_text(const std::optional<DealingRules>& rules) {
+  if (!rules) return "";
+  return fmt::format(
+      "allocation: {}, elastic: {}, predict: {}, preempt_after: {}, preempt_for_min: {}",
+      to_string(rules->allocation), to_string(rules->elastic), to_string(rules->predict),
+      format_duration_ms(rules->preempt_after_ms), rules->preempts_for_min);
+}
+
 }  // namespace
 
 std::string status_text(const ClusterStatus& status) {
@@ -95,6 +104,7 @@ std::string status_text(const ClusterStatus& status) {
       {"capacity", format_amounts(status.capacity)},
       {"used", format_amounts(status.used)},
       {"ledger", fmt::format("cycle {}, sequence at {}", status.cycle, status.position)},
+      {"rules", rules_text(status.rules)},
       {"history", history_text(status.history)},
       {"NOT ARCHIVED", status.history.failure},
       {"LEDGER DAMAGED", status.storage_damage},

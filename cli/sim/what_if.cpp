@@ -25,6 +25,7 @@ class QuestionBuilder {
       : state_(state),
         catalog_(std::move(catalog)),
         rules_(rules),
+        dealing_(rules.dealing.value_or(DealingRules{})),
         jobs_(state.jobs.all()),
         live_(state.live.all()),
         runs_(state, jobs_, live_, {rules.now, rules.horizon_ms}) {}
@@ -56,7 +57,10 @@ class QuestionBuilder {
     cluster.settings.mode = state_.meta.cluster.mode;
     cluster.settings.accounting = state_.meta.cluster.accounting;
     cluster.settings.debts = state_.meta.debts;
-    cluster.settings.allocation = rules_.allocation;
+    cluster.settings.allocation = dealing_.allocation;
+    cluster.settings.growth = dealing_.elastic;
+    cluster.settings.preempt_after_ms = dealing_.preempt_after_ms;
+    cluster.settings.preempts_for_min = dealing_.preempts_for_min;
   }
 
   /// By id: the order in which they joined.
@@ -167,7 +171,7 @@ class QuestionBuilder {
   /// dominant shares it keeps its least.
   void add_elastic(sim::Job job, const JobRecord& record, std::int64_t work_ms, std::size_t running,
                    std::int64_t submit_ms) {
-    const bool grows = rules_.allocation == AllocationRule::sequence;
+    const bool grows = dealing_.allocation == AllocationRule::sequence;
     const std::uint32_t least = record.spec.tasks_min;
     const std::uint32_t most = grows ? most_tasks(record) : least;
     job.tasks = std::max({least, most, static_cast<std::uint32_t>(running)});
@@ -178,7 +182,6 @@ class QuestionBuilder {
     auto& all_running = what_if().state.running;
     std::for_each(all_running.end() - static_cast<std::ptrdiff_t>(running), all_running.end(),
                   [&](sim::RunningTask& task) { task.left_ms = job.run_ms; });
-    if (grows) ++elastic_jobs_;
     add(std::move(job), submit_ms);
   }
 
@@ -344,18 +347,10 @@ class QuestionBuilder {
     count("jobs of tenants that are gone do not come again", jobs_of_the_gone_);
     count("services that came do not come again", services_of_the_past_);
     count("services that are there hold their room to the horizon", services_now_);
-    const auto& jobs = what_if().workload.jobs;
-    count(
-        "jobs that preempt take what has run for 30 s, whatever preempt_after says",
-        static_cast<std::uint64_t>(std::count_if(jobs.begin(), jobs.end(), [](const sim::Job& job) {
-          return job.preemption.preempts;
-        })));
-    count("elastic jobs grow as with elastic: qrea, whatever coordinator.yaml says", elastic_jobs_);
-    const auto& tenants = what_if().cluster.tenants;
-    count("tenants with a min, within which tasks preempt, whatever preempt_for_min says",
-          static_cast<std::uint64_t>(std::count_if(
-              tenants.begin(), tenants.end(),
-              [](const sim::SimTenant& tenant) { return !tenant.terms.min.is_zero(); })));
+    if (!rules_.dealing)
+      notes.emplace_back(
+          "the coordinator is of an older version and does not say by which rules it deals: taken "
+          "are those that hold where coordinator.yaml says nothing");
     const auto& nodes = what_if().cluster.nodes;
     count("nodes whose drain is planned take no task from then until the horizon",
           static_cast<std::uint64_t>(
@@ -368,6 +363,7 @@ class QuestionBuilder {
   const State& state_;
   const ResourceCatalog catalog_;
   const WhatIfRules rules_;
+  const DealingRules dealing_;
   const std::map<std::string, JobRecord> jobs_;
   const std::map<std::string, LiveJob> live_;
   const WhatIfRuns runs_;
@@ -378,7 +374,6 @@ class QuestionBuilder {
   std::uint64_t jobs_of_the_gone_ = 0;
   std::uint64_t services_of_the_past_ = 0;
   std::uint64_t services_now_ = 0;
-  std::uint64_t elastic_jobs_ = 0;  ///< that grow
   WhatIfQuestion question_;
 };
 
@@ -394,11 +389,6 @@ caf::error JournalState::add(const JournalRecord& record) {
   // Whether the chain of hashes holds is for `ledger verify` to say.
   state_.meta.last_hash = record.previous;
   newest_ = std::max(newest_, record.time);
-  if (const auto* cycle = std::get_if<Cycle>(&record.body); cycle != nullptr)
-    for (const Deal& deal : cycle->deals) {
-      if (deal.grants.empty() || deal.grants.front().step == GrantStep::growth) continue;
-      allocation_ = deal.keeps_accounts ? AllocationRule::sequence : AllocationRule::drf;
-    }
   return apply(state_, record);
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,21 +30,18 @@ class JournalState {
   [[nodiscard]] const State& state() const { return state_; }
   [[nodiscard]] std::uint64_t records() const { return state_.meta.last_number; }
   [[nodiscard]] WallTime newest() const { return newest_; }
-  /// By which the newest deals were made.
-  [[nodiscard]] AllocationRule allocation() const { return allocation_; }
 
  private:
   EmptyView nothing_;
   State state_;
   WallTime newest_;
-  AllocationRule allocation_ = AllocationRule::sequence;
 };
 
 struct WhatIfRules {
   WallTime now;  ///< not before the newest record
   std::int64_t horizon_ms = 0;
-  bool arrivals = true;  ///< false: what runs and waits now is all the work
-  AllocationRule allocation = AllocationRule::sequence;
+  bool arrivals = true;                 ///< false: what runs and waits now is all the work
+  std::optional<DealingRules> dealing;  ///< of the coordinator; none: it does not say
 };
 
 /// What was found, for whoever reads the result.

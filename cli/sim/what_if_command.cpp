@@ -46,24 +46,22 @@ Expected<std::vector<TenantSpec>> read_proposal(const std::string& path) {
   return parse_tenant_file(*text, input_name(path));
 }
 
-/// Up to the record that is the newest now: the cluster goes on meanwhile.
-caf::error read_whole_journal(Session& session, ProgressLine& progress, JournalState& journal) {
-  const auto status = session.ask([](Client& client) { return client.status(); });
-  if (!status) return status.error();
-  while (journal.records() < status->cycle) {
+/// Up to record `newest`: the cluster goes on meanwhile.
+caf::error read_whole_journal(Session& session, ProgressLine& progress, std::uint64_t newest,
+                              JournalState& journal) {
+  while (journal.records() < newest) {
     const auto page = session.ask(
         [&](Client& client) { return client.journal(journal.records() + 1, kWhatIfPage, 0); });
     if (!page) return page.error();
     if (page->records.empty())
-      return make_error(ErrorCode::internal,
-                        fmt::format("the journal ends at record {} instead of {}",
-                                    journal.records(), status->cycle));
+      return make_error(
+          ErrorCode::internal,
+          fmt::format("the journal ends at record {} instead of {}", journal.records(), newest));
     for (const auto& record : page->records) {
-      if (record.number > status->cycle) break;
+      if (record.number > newest) break;
       if (auto error = journal.add(record)) return error;
     }
-    progress.set(
-        fmt::format("what if: read {} of {} journal records", journal.records(), status->cycle));
+    progress.set(fmt::format("what if: read {} of {} journal records", journal.records(), newest));
   }
   return {};
 }
@@ -74,11 +72,13 @@ Expected<WhatIfQuestion> read_question(const Context& context, ProgressLine& pro
                                        WhatIfSource& source) {
   Session session{context};
   if (auto error = session.connect()) return error;
+  const auto status = session.ask([](Client& client) { return client.status(); });
+  if (!status) return status.error();
   JournalState journal;
-  if (auto error = read_whole_journal(session, progress, journal)) return error;
+  if (auto error = read_whole_journal(session, progress, status->cycle, journal)) return error;
   const auto nodes = session.ask([](Client& client) { return client.list_nodes(); });
   if (!nodes) return nodes.error();
-  rules.allocation = journal.allocation();
+  rules.dealing = status->rules;
   source.cycle = journal.records();
   source.now = rules.now = std::max(wall_time_now(), journal.newest());
   return what_if_question(journal.state(), *nodes, proposal, rules);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include "policy/prediction/run_time.hpp"
 
@@ -14,6 +15,10 @@ enum class Predict : std::uint8_t {
   limits = 0,   ///< by each task's own limit
   history = 1,  ///< by what its class took before; by its limit where nothing is known
 };
+
+[[nodiscard]] constexpr std::string_view to_string(Predict predict) {
+  return predict == Predict::history ? "history" : "limits";
+}
 
 /// What is known of how long a task runs.
 struct PlannedRun {

@@ -74,6 +74,32 @@ struct Fields<ClusterStatus> {
     FAIRWATER_FIELD(leader, Leader);
     FAIRWATER_FIELD(replicas, Replicas);
     FAIRWATER_FIELD(history, History);
+    FAIRWATER_FIELD(rules, Rules);
+  }
+};
+
+template <>
+struct EnumLast<AllocationRule> {
+  static constexpr AllocationRule value = AllocationRule::drf;
+};
+template <>
+struct EnumLast<GrowthRule> {
+  static constexpr GrowthRule value = kLastGrowthRule;
+};
+template <>
+struct EnumLast<Predict> {
+  static constexpr Predict value = Predict::history;
+};
+
+template <>
+struct Fields<DealingRules> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(allocation, Allocation);
+    FAIRWATER_FIELD(elastic, Elastic);
+    FAIRWATER_FIELD(predict, Predict);
+    FAIRWATER_FIELD(preempt_after_ms, PreemptAfterMs);
+    FAIRWATER_FIELD(preempts_for_min, PreemptsForMin);
   }
 };
 

@@ -102,6 +102,9 @@ Outlook look_ahead(const WhatIf& question, const Cluster& cluster, const Initial
   if (counts_time) policy.accounting = SequenceAccounting::time;
   policy.debts = cluster.settings.debts;
   policy.allocation = cluster.settings.allocation;
+  policy.growth = cluster.settings.growth;
+  policy.preempt_after_ms = cluster.settings.preempt_after_ms;
+  policy.preempts_for_min = cluster.settings.preempts_for_min;
   SequenceScheduler scheduler{policy, cluster, question.workload, state};
   JobWatch watch{question, cluster, outlook.sample_ms};
   watch.cycle_done(scheduler);  // who owes now owes also when nothing ever happens

@@ -55,6 +55,22 @@ TEST_CASE("no lease is extended by a coordinator that may have been overtaken",
   CHECK(cluster.report(agent)->lease_ms == kLeaseMs);
 }
 
+TEST_CASE("the status says by which rules is dealt", "[actor]") {
+  ClusterSettings settings = ClusterFixture::default_settings();
+  settings.allocation = AllocationRule::drf;
+  settings.growth = GrowthRule::crea;
+  settings.predict = Predict::history;
+  settings.preempt_after_ms = 7000;
+  settings.preempts_for_min = false;
+  ClusterFixture cluster(settings);
+  CHECK(cluster.ask<ClusterStatus>(GetStatus{})->rules ==
+        DealingRules{.allocation = AllocationRule::drf,
+                     .elastic = GrowthRule::crea,
+                     .predict = Predict::history,
+                     .preempt_after_ms = 7000,
+                     .preempts_for_min = false});
+}
+
 TEST_CASE("the status says who leads, how far the others are, and why it waits",
           "[actor][replica]") {
   const auto leadership = std::make_shared<ShownLeadership>();

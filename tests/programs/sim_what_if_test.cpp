@@ -152,7 +152,7 @@ TEST_CASE("a node that is not up counts with what it runs", "[unit][what-if]") {
   SmallJournal journal;
   fill(journal);
   const auto question = what_if_question(journal.state.state(), node_that_is(NodeState::draining),
-                                         {}, {at_s(1070), 100'000, false});
+                                         {}, {at_s(1070), 100'000, false, DealingRules{}});
   REQUIRE(question);
   CHECK(question->what_if.state.closed == std::vector<sim::NodeIndex>{0});
   CHECK(question->what_if.cluster.nodes[0].capacity[kCpu] == 4000);
@@ -169,7 +169,7 @@ TEST_CASE("a node whose drain is planned takes nothing from then on", "[unit][wh
   journal.add(1060, plan);
   const auto asked = [&](std::int64_t horizon_ms) {
     const auto question = what_if_question(journal.state.state(), node_that_is(NodeState::up), {},
-                                           {at_s(1070), horizon_ms, false});
+                                           {at_s(1070), horizon_ms, false, DealingRules{}});
     REQUIRE(question);
     return *question;
   };
@@ -190,7 +190,7 @@ TEST_CASE("a proposal names resources that the cluster has", "[unit][what-if]") 
   spec.name = "art";
   spec.max = {{"tapes", 3}};
   const auto refused =
-      what_if_question(journal.state.state(), {}, {spec}, {at_s(1070), 1000, true});
+      what_if_question(journal.state.state(), {}, {spec}, {at_s(1070), 1000, true, DealingRules{}});
   REQUIRE_FALSE(refused);
   CHECK(details(refused.error()).field == "tenants[0].max.tapes");
 }
@@ -212,7 +212,7 @@ TEST_CASE("queues and users go on as they were", "[unit][what-if]") {
   TenantSpec proposed = changed.tenants[0].spec;
   proposed.queue = QueuePolicy::priority;
   const auto question = what_if_question(journal.state.state(), node_that_is(NodeState::up),
-                                         {proposed}, {at_s(1070), 20'000, false});
+                                         {proposed}, {at_s(1070), 20'000, false, DealingRules{}});
   REQUIRE(question);
   const sim::WhatIf& asked = question->what_if;
   CHECK(question->facts.notes.empty());
@@ -263,7 +263,8 @@ TEST_CASE("a proposal changes the tree", "[unit][what-if]") {
   }
   journal.add(1000, tree);
   const auto asked = [&](const std::vector<TenantSpec>& proposal) {
-    return what_if_question(journal.state.state(), {}, proposal, {at_s(1070), 1000, true});
+    return what_if_question(journal.state.state(), {}, proposal,
+                            {at_s(1070), 1000, true, DealingRules{}});
   };
   SECTION("whoever is in it") {
     TenantSpec capped = spec_of("eng", "all", 4);
@@ -319,8 +320,9 @@ TEST_CASE("the comparison is told as a table and as JSON", "[unit][what-if]") {
   art.weight = 8;
   TenantSpec chemistry;
   chemistry.name = "chemistry";
-  const auto question = what_if_question(journal.state.state(), node_that_is(NodeState::up),
-                                         {art, chemistry}, {at_s(1070), 100'000, true});
+  const auto question =
+      what_if_question(journal.state.state(), node_that_is(NodeState::up), {art, chemistry},
+                       {at_s(1070), 100'000, true, DealingRules{}});
   REQUIRE(question);
   const auto report = sim::compare(question->what_if);
   const WhatIfSource source{"new.yaml", journal.state.records(), at_s(1070)};

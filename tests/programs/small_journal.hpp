@@ -141,7 +141,7 @@ inline std::vector<NodeInfo> node_that_is(NodeState state) {
 inline WhatIfQuestion question_of(const SmallJournal& journal, std::int64_t now_s,
                                   std::int64_t horizon_s, bool arrivals = true) {
   auto question = what_if_question(journal.state.state(), node_that_is(NodeState::up), {},
-                                   {at_s(now_s), horizon_s * 1000, arrivals});
+                                   {at_s(now_s), horizon_s * 1000, arrivals, DealingRules{}});
   REQUIRE(question);
   return *std::move(question);
 }
