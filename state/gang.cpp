@@ -16,6 +16,25 @@ bool is_breaking(const JobRecord& job) {
          (job.tasks.pending() > 0 || job.tasks.failed > 0);
 }
 
+bool makes_room(const JobRecord& job, const TaskRecord& task, const TaskResult& result) {
+  if (!lives_as_gang(job) || !task.reclaimed) return false;
+  return result.reason == EndReason::cancelled || result.reason == EndReason::signalled ||
+         result.reason == EndReason::could_not_start ||
+         (result.reason == EndReason::exited && result.exit_code != 0);
+}
+
+TaskResult made_room(TaskResult result) {
+  if (result.reason == EndReason::cancelled) return result;
+  const std::string how = result.reason == EndReason::signalled
+                              ? "signal " + std::to_string(result.signal)
+                              : "exit status " + std::to_string(result.exit_code);
+  result.message = cut_text("its gang was told to make room, and it ended before it heard, with " +
+                                how + (result.message.empty() ? "" : ": " + result.message),
+                            kMaxResultMessageBytes);
+  result.reason = EndReason::cancelled;
+  return result;
+}
+
 bool starts_over(const JobRecord& job) {
   return lives_as_gang(job) && job.tasks.running == 0 && job.tasks.pending() > 0 &&
          job.tasks.succeeded > 0;

@@ -29,6 +29,13 @@ namespace fairwater::inline state {
 /// Breaking, or broken, it has failed and does not run again.
 [[nodiscard]] bool has_failed_as_gang(const JobRecord& job);
 
+/// The gang was told to make room (TasksReclaimed), and this task ended for it, or failed before it
+/// heard: mostly by the end of the others, which heard first. That is no failure.
+[[nodiscard]] bool makes_room(const JobRecord& job, const TaskRecord& task,
+                              const TaskResult& result);
+/// As what it counts then: as one that was told to end.
+[[nodiscard]] TaskResult made_room(TaskResult result);
+
 /// All that ran has ended, and it runs again: tasks that had succeeded are to start over.
 [[nodiscard]] bool starts_over(const JobRecord& job);
 

@@ -350,14 +350,16 @@ std::vector<RunningTask> TenantJobs::to_stop() const {
 
 // -- growth ---------------------------------------------------------------------------------------
 
-std::optional<RunningTask> TenantJobs::reclaim(const TaskKey& key) {
+std::vector<RunningTask> TenantJobs::reclaim(const TaskKey& key) {
   const auto place = jobs_.find(key.job);
-  if (place == jobs_.end()) return std::nullopt;
-  const auto task = place->second.tasks.find(key.index);
-  if (task == place->second.tasks.end() || !is_run(task->second, task->second.node, key))
-    return std::nullopt;
-  task->second.reclaimed = true;
-  return RunningTask{task->second.node, key};
+  if (place == jobs_.end()) return {};
+  Job& job = place->second;
+  const auto found = job.tasks.find(key.index);
+  if (found == job.tasks.end() || !is_run(found->second, found->second.node, key)) return {};
+  const std::vector<RunningTask> told =
+      job.record.spec.gang ? running(job) : std::vector{RunningTask{found->second.node, key}};
+  for (const RunningTask& task : told) job.tasks.at(task.key.index).reclaimed = true;
+  return told;
 }
 
 std::vector<RunningTask> TenantJobs::members_of(JobId job) const {

@@ -118,8 +118,9 @@ class TenantJobs {
   /// e.g. after a restart.
   [[nodiscard]] std::vector<RunningTask> to_stop() const;
 
-  /// The task is to end for others. Where it runs; none: that attempt does not run any more.
-  std::optional<RunningTask> reclaim(const TaskKey& task);
+  /// The task is to end for others, and its gang with it. Where these run; none: that attempt does
+  /// not run any more.
+  std::vector<RunningTask> reclaim(const TaskKey& task);
   /// Its tasks that run, by index; none of a job that is gone.
   [[nodiscard]] std::vector<RunningTask> members_of(JobId job) const;
   /// Jobs whose tasks are told who else runs, e.g. after a restart. O(jobs).

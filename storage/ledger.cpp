@@ -205,12 +205,14 @@ caf::error Ledger::Impl::stage(JournalBody body, Group& group) {
   // The clock may have been set back, or the record before is of a machine whose clock is ahead.
   JournalRecord record{state_->meta.last_number + 1, std::max(options_.clock(), group.newest),
                        state_->meta.last_hash, std::move(body)};
+  std::vector<TaskKey> made_room = take_gangs_whole(*state_, record);
   std::vector<ServiceRestart> restarts;
   if (caf::error error = apply(*state_, record, restarts)) return error;
   note_restarts(record, std::move(restarts));
   take_in(record, to_bytes(record), group);
   const auto* submitted = std::get_if<JobSubmitted>(&record.body);
-  group.receipts.push_back({record.number, record.time, submitted ? submitted->id : JobId{}});
+  group.receipts.push_back(
+      {record.number, record.time, submitted ? submitted->id : JobId{}, std::move(made_room)});
   return {};
 }
 

@@ -49,6 +49,8 @@ struct Receipt {
   std::uint64_t number = 0;  ///< of the journal record
   WallTime time;             ///< likewise
   JobId job;                 ///< given to a JobSubmitted
+  /// Of a TasksFinished: those that made room with their gangs (state/gang.hpp).
+  std::vector<TaskKey> made_room = {};
 };
 
 struct MeasuredCheckpoint {

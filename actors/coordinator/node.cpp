@@ -63,7 +63,8 @@ void tell_members_again(NodeSelf self) {
 void tell_tenants(NodeSelf self, std::vector<TenantTasks> groups, WallTime time, bool lost) {
   for (auto& group : groups) {
     if (!group.results.empty())
-      self->send(group.tenant, TasksEnded{std::move(group.results), time});
+      self->send(group.tenant,
+                 TasksEnded{std::move(group.results), std::move(group.made_room), time});
     if (!group.keys.empty())
       self->send(group.tenant, TasksReturned{std::move(group.keys), lost, time});
   }

@@ -6,6 +6,7 @@
 #include <spdlog/spdlog.h>
 
 #include "actors/coordinator/node_state.hpp"
+#include "state/gang.hpp"
 
 namespace fairwater::inline actors::inline coordinator::machine {
 namespace {
@@ -117,13 +118,30 @@ void log_strangers(const NodeActorState& state, const ReportOutcome& outcome) {
                  name_of(state), text_of(result.task), to_string(result.reason));
 }
 
+/// As the ledger took them.
+std::vector<TenantTasks> settled(NodeTasks& tasks, const std::vector<TaskResult>& results,
+                                 const Committed& committed) {
+  std::set<TaskKey> made_room_all;
+  for (const Receipt& receipt : committed.receipts)
+    made_room_all.insert(receipt.made_room.begin(), receipt.made_room.end());
+  std::vector<TenantTasks> groups = tasks.settled(results);
+  for (TenantTasks& group : groups)
+    for (TaskResult& result : group.results) {
+      if (!made_room_all.contains(result.task)) continue;
+      group.made_room.push_back(result.task);
+      result = made_room(std::move(result));
+    }
+  return groups;
+}
+
 /// The results are durable: their tenants hear, then the rest of the report is seen to.
-void take_committed(NodeSelf self, const ReportOutcome& outcome, bool was_lost, WallTime time,
-                    ReportPromise promise) {
+void take_committed(NodeSelf self, const ReportOutcome& outcome, bool was_lost,
+                    const Committed& committed, ReportPromise promise) {
   auto& state = self->state;
   state.keeps_results = true;
   if (was_lost) apply(state.record, NodeReturned{state.record.id});
-  tell_tenants(self, state.tasks.settled(outcome.settle), time);
+  tell_tenants(self, settled(state.tasks, outcome.settle, committed),
+               committed.receipts.back().time);
   if (state.record.draining) send_beat(self, {});
   (void)state.tasks.settled(outcome.disowned);  // nobody's
   auto acknowledged = outcome.acknowledge;
@@ -152,7 +170,7 @@ void commit_report(NodeSelf self, ReportOutcome reported, bool was_lost, ReportP
   self->request(state.context->ledger, caf::infinite, Commit{std::move(bodies), 0})
       .then(
           [self, promise, outcome, was_lost](const Committed& committed) {
-            take_committed(self, *outcome, was_lost, committed.receipts.back().time, promise);
+            take_committed(self, *outcome, was_lost, committed, promise);
           },
           [self, promise, outcome, was_lost](const caf::error& error) {
             if (was_lost) {  // what is stored still says so

@@ -10,7 +10,7 @@ TenantTasks& group_of(std::vector<TenantTasks>& groups, const TenantActor& tenan
   auto group = std::find_if(groups.begin(), groups.end(),
                             [&](const TenantTasks& g) { return g.tenant == tenant; });
   if (group != groups.end()) return *group;
-  groups.push_back({tenant, {}, {}});
+  groups.push_back({tenant, {}, {}, {}});
   return groups.back();
 }
 

@@ -27,6 +27,7 @@ struct ReportOutcome {
 struct TenantTasks {
   TenantActor tenant;
   std::vector<TaskResult> results;
+  std::vector<TaskKey> made_room;  ///< of the results, see TasksEnded
   std::vector<TaskKey> keys;
 };
 

@@ -195,6 +195,7 @@ void follow(TenantSelf self, JobId job, const AttemptOutcome& outcome) {
 }
 
 void take_results(TenantSelf self, const TasksEnded& ended) {
+  for (const TaskKey& task : ended.made_room) (void)self->state.jobs.reclaim(task);
   for (const auto& result : ended.results)
     follow(self, result.task.job, self->state.jobs.end(result, ended.time));
   refresh(self);

@@ -93,6 +93,9 @@ struct WaitingDescription {
 };
 struct TasksEnded {
   std::vector<TaskResult> results;
+  /// Of them, as Receipt::made_room: that these were reclaimed was durable before, whether or not
+  /// the tenant has heard so from the coordinator.
+  std::vector<TaskKey> made_room;
   WallTime time;  ///< of the journal record
 };
 /// Granted tasks that will not run there: they wait again, as their next attempt.

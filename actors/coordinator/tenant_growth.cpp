@@ -135,8 +135,12 @@ void tell_members(TenantSelf self) {
 
 void take_reclaimed(TenantSelf self, const Reclaimed& reclaimed) {
   std::vector<RunningTask> stops;
-  for (const TaskKey& task : reclaimed.tasks)
-    if (const auto running = self->state.jobs.reclaim(task)) stops.push_back(*running);
+  std::set<TaskKey> told;
+  for (const TaskKey& task : reclaimed.tasks) {
+    if (told.contains(task)) continue;  // with its gang
+    for (const RunningTask& running : self->state.jobs.reclaim(task))
+      if (told.insert(running.key).second) stops.push_back(running);
+  }
   send_stops(self, stops);
 }
 

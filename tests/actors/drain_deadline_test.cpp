@@ -117,6 +117,35 @@ TEST_CASE("a gang that is stopped by a drain runs again whole", "[actor]") {
   CHECK(with.cluster.show(with.job).job.gang_failures == 0);
 }
 
+TEST_CASE("a drain's deadline stops a gang on its other nodes, too", "[actor]") {
+  ClusterFixture cluster;
+  cluster.apply({tenant_spec("only", 1)});
+  FakeAgent agent = cluster.join("node1", 1);
+  FakeAgent other = cluster.join("node2", 1);
+  JobSpec spec = work_spec(2);
+  spec.gang = true;
+  const JobId job = submit_spec(cluster, spec);
+  for (FakeAgent* one : {&agent, &other}) {
+    REQUIRE(one->launches().size() == 1);
+    one->running.push_back(one->launches().front().task);
+    (void)cluster.report(*one);
+  }
+  REQUIRE(drain_node1(cluster, kDrainTime_ms).engaged());
+  pass_drain_time(cluster, kDrainTime_ms + 1000, {&agent, &other});
+  CHECK(drain_reclaims(cluster) == 2);
+  CHECK(agent.stops().size() == 1);
+  CHECK(other.stops().size() == 1);
+  // It loses the other before it hears.
+  TaskResult failed;
+  failed.task = other.running.front();
+  failed.exit_code = 1;
+  other.running.clear();
+  (void)cluster.report(other, {failed});
+  CHECK(cluster.show(job).job.tasks.failed == 0);
+  CHECK(cluster.show(job).job.gang_failures == 0);
+  CHECK(cluster.verify().ok);
+}
+
 TEST_CASE("a deadline can be replaced and taken away", "[actor]") {
   DrainedCluster with;
   auto& cluster = with.cluster;

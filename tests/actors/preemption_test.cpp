@@ -159,6 +159,59 @@ TEST_CASE("a gang is preempted whole, and waits again whole", "[actor]") {
   CHECK(cluster.verify().ok);
 }
 
+TEST_CASE("a gang's task that fails by the end of one that heard first is no failure", "[actor]") {
+  ClusterFixture cluster;
+  cluster.apply({tenant_spec("borrower", 1), tenant_spec("urgent", 1)});
+  FakeAgent one = cluster.join("node1", 2);
+  FakeAgent other = cluster.join("node2", 2);
+  JobSpec spec = plain_spec("borrower", 4);
+  spec.gang = true;
+  const JobId gang = submit_plain(cluster, spec);
+  for (FakeAgent* agent : {&one, &other}) {
+    (void)cluster.report(*agent);
+    for (const LaunchOrder& order : agent->launches()) agent->running.push_back(order.task);
+  }
+  JobSpec urgent = plain_spec("urgent", 1);
+  urgent.priority = 5;
+  urgent.preempt = true;
+  (void)submit_plain(cluster, urgent);
+  const auto fail_one = [&](EndReason reason, std::int32_t exit_code) {
+    TaskResult failed = ended(other.running.back(), reason);
+    failed.exit_code = exit_code;
+    other.running.pop_back();
+    (void)cluster.report(other, {failed});
+  };
+  SECTION("told to make room") {
+    for (int second = 0; second < 32; ++second) {
+      cluster.advance(1000);
+      for (FakeAgent* agent : {&one, &other}) (void)cluster.report(*agent);
+    }
+    REQUIRE(reclaims_in_journal(cluster).size() == 4);
+    fail_one(EndReason::exited, 1);
+    const JobDetail detail = cluster.show(gang);
+    CHECK(detail.job.gang_failures == 0);
+    CHECK(detail.job.tasks.failed == 0);
+    const auto stopped =
+        std::find_if(detail.tasks.begin(), detail.tasks.end(),
+                     [](const TaskInfo& task) { return task.record.result.has_value(); });
+    REQUIRE(stopped != detail.tasks.end());
+    CHECK(stopped->record.result->reason == EndReason::cancelled);
+    CHECK_THAT(stopped->record.result->message, Catch::Contains("with exit status 1"));
+    for (FakeAgent* agent : {&one, &other}) {
+      std::vector<TaskResult> results;
+      for (const TaskKey& task : std::exchange(agent->running, {}))
+        results.push_back(ended(task, EndReason::signalled));
+      (void)cluster.report(*agent, std::move(results));
+    }
+    for (const TaskInfo& task : cluster.show(gang).tasks) CHECK(task.record.attempt == 2);
+  }
+  SECTION("while nobody is to make room") {
+    fail_one(EndReason::exited, 1);
+    CHECK(cluster.show(gang).job.tasks.failed == 1);
+  }
+  CHECK(cluster.verify().ok);
+}
+
 TEST_CASE("services, and what says so, are not preempted", "[actor]") {
   ClusterFixture cluster;
   cluster.apply({tenant_spec("borrower", 1), tenant_spec("urgent", 1)});

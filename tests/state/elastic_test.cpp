@@ -90,9 +90,9 @@ TEST_CASE("a task that is reclaimed waits again, and nothing has failed", "[unit
   ElasticQueue queue(1, 3);
   queue.grant(0);
   queue.grant(1, GrantStep::growth);
-  REQUIRE(queue.jobs.reclaim({kElastic, 1, 1}));
+  REQUIRE(queue.jobs.reclaim({kElastic, 1, 1}).size() == 1);
   CHECK(queue.jobs.to_stop().size() == 1);
-  CHECK_FALSE(queue.jobs.reclaim({kElastic, 1, 2}));
+  CHECK(queue.jobs.reclaim({kElastic, 1, 2}).empty());
   const AttemptOutcome outcome = queue.end(1, EndReason::cancelled, 143);
   CHECK_FALSE(outcome.job_ended);
   CHECK(queue.job().tasks.pending() == 2);
@@ -108,7 +108,7 @@ TEST_CASE("a task that ended by itself though it was reclaimed counts as it ende
   ElasticQueue queue(1, 3, 1);
   queue.grant(0);
   queue.grant(1, GrantStep::growth);
-  REQUIRE(queue.jobs.reclaim({kElastic, 1, 1}));
+  REQUIRE(queue.jobs.reclaim({kElastic, 1, 1}).size() == 1);
   (void)queue.end(1, EndReason::exited, 3);
   CHECK(queue.shown() == "/ 1+1 2+1 ");  // a retry
   queue.grant(1, GrantStep::growth, 2);
@@ -137,7 +137,7 @@ TEST_CASE("the first that finds no work left lets the job wind down", "[unit][el
   queue.grant(0);
   queue.grant(1, GrantStep::growth);
   queue.grant(2, GrantStep::growth);
-  REQUIRE(queue.jobs.reclaim({kElastic, 2, 1}));
+  REQUIRE(queue.jobs.reclaim({kElastic, 2, 1}).size() == 1);
   (void)queue.end(2, EndReason::cancelled, 143);
   CHECK(queue.end(0).out_of_work);
   CHECK(queue.jobs.out_of_work() == std::vector{kElastic});
@@ -188,7 +188,7 @@ TEST_CASE("a job whose least has failed winds down once nothing of it runs", "[u
   CHECK_FALSE(queue.end(1, EndReason::time_limit).out_of_work);
   CHECK(queue.shown() == "/ 3+3 ");  // one runs, and may still be joined
   // Given back, it waits, and nobody promises that anything grows.
-  REQUIRE(queue.jobs.reclaim({kElastic, 2, 1}));
+  REQUIRE(queue.jobs.reclaim({kElastic, 2, 1}).size() == 1);
   CHECK(queue.end(2, EndReason::cancelled, 143).out_of_work);
   CHECK(queue.jobs.out_of_work() == std::vector{kElastic});
   CHECK_FALSE(queue.jobs.wind_down(kElastic, kElasticTime));

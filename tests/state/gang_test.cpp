@@ -88,7 +88,7 @@ TEST_CASE("a gang of which a task is taken back runs again whole, and counts not
           "[unit][gang]") {
   GangQueue gang(3);
   gang.start(3);
-  REQUIRE(gang.jobs.reclaim({JobId{7}, 1, 1}));
+  CHECK(indices(gang.jobs.reclaim({JobId{7}, 1, 1})) == Indices{0, 1, 2});
   CHECK(indices(gang.end(1, EndReason::cancelled).to_stop) == Indices{0, 2});
   (void)gang.end(0, EndReason::cancelled);
   CHECK_FALSE(gang.end(2, EndReason::cancelled).job_ended);
@@ -104,7 +104,8 @@ TEST_CASE("a gang that is taken back whole runs again whole", "[unit][gang]") {
   GangQueue gang(3);
   gang.start(3);
   (void)gang.end(2, EndReason::exited);
-  for (const std::uint32_t index : {0U, 1U}) REQUIRE(gang.jobs.reclaim({JobId{7}, index, 1}));
+  for (const std::uint32_t index : {0U, 1U})
+    REQUIRE(gang.jobs.reclaim({JobId{7}, index, 1}).size() == 2);
   CHECK(indices(gang.end(1, EndReason::cancelled).to_stop) == Indices{0});
   CHECK(gang.waits_as() == 0);  // some of it still runs
   CHECK_FALSE(gang.end(0, EndReason::cancelled).job_ended);

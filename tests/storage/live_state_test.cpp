@@ -1,4 +1,6 @@
 // What a tenant's actor keeps of its jobs is what a restart makes of the ledger.
+#include <optional>
+
 #include <catch2/catch.hpp>
 #include <rocksdb/env.h>
 
@@ -33,13 +35,17 @@ class LiveTenants {
         follow(of_job(task.job),
                of_job(task.job).give_back(task, requeued->node_lost, record.time));
     } else if (const auto* reclaimed = std::get_if<TasksReclaimed>(&record.body)) {
-      for (const Reclaim& task : reclaimed->tasks) CHECK(of_job(task.task.job).reclaim(task.task));
+      for (const Reclaim& task : reclaimed->tasks)
+        CHECK_FALSE(of_job(task.task.job).reclaim(task.task).empty());
     } else if (const auto* winds_down = std::get_if<JobWindsDown>(&record.body)) {
       (void)of_job(winds_down->id).wind_down(winds_down->id, record.time);
     } else if (const auto* limited = std::get_if<GrowthLimited>(&record.body)) {
       of_job(limited->id).limit_growth(limited->id, limited->limit);
     }
   }
+
+  /// Whether or not the attempt still runs.
+  void reclaim(const TaskKey& task) { (void)of_job(task.job).reclaim(task); }
 
   /// The same as if it were read from the ledger now.
   void compare(const Ledger& ledger) {
@@ -135,6 +141,12 @@ class GangTraffic {
     if (running.empty()) return start(id, waiting);
     const auto& [node, key] = running[below(running.size())];
     if (below(8) == 0) return TasksRequeued{node, {key}, "node lost", below(2) == 0};
+    if (below(6) == 0) {  // the whole gang makes room
+      TasksReclaimed all;
+      for (const auto& [place, task] : running)
+        all.tasks.push_back({place, task, TenantId{1}, {}, {}});
+      return all;
+    }
     TaskResult result = success(key);
     if (below(3) == 0) result.exit_code = 1;
     if (below(8) == 0) result.reason = EndReason::supervisor_lost;
@@ -179,11 +191,26 @@ TEST_CASE("gangs live as a restart finds them, and are granted whole", "[propert
     must(ledger->append(founding()));
     GangTraffic traffic(*ledger, seed);
     LiveTenants live(seed % 2 == 0 ? QueuePolicy::fair : QueuePolicy::fifo);
-    for (int i = 0; i < 400; ++i) {
+    std::optional<TasksReclaimed> heard_late;
+    std::size_t ends_heard_first = 0;
+    for (int i = 0; i < 600; ++i) {
       const Receipt receipt = must(ledger->append({traffic.next()})).front();
-      live.take(*ledger->record(receipt.number));
+      const JournalRecord record = *ledger->record(receipt.number);
+      const auto* reclaimed = std::get_if<TasksReclaimed>(&record.body);
+      // Of reclaims and of ends a tenant hears from two, in any order.
+      if (reclaimed != nullptr && !heard_late && i % 2 == 0) {
+        heard_late = *reclaimed;
+        continue;
+      }
+      if (heard_late) ends_heard_first += receipt.made_room.size();
+      for (const TaskKey& task : receipt.made_room) live.reclaim(task);
+      live.take(record);
+      if (heard_late)
+        for (const Reclaim& task : heard_late->tasks) live.reclaim(task.task);
+      heard_late.reset();
       live.compare(*ledger);
     }
+    CHECK(ends_heard_first > 0);
     CHECK(ledger->verify().ok);
   }
 }

@@ -322,40 +322,50 @@ void Checker::apply(const Cycle& body) {
         check_gang(one.task);
 }
 
-void Checker::check_drained(const Reclaim& reclaim) {
+bool Checker::has_come_to_deadline(const Reclaim& reclaim) {
   const NodeModel& node = nodes_[reclaim.node];
   // Waits go by a clock that may gain a percent. The journal's time may have stood meanwhile, until
   // the leader's date had come up to what the last one's was.
   const std::int64_t by_date_us = node.drain_deadline_us - node.drained_at_us;
   const std::int64_t gained_us =
       std::max(by_date_us, stage_.time.now_us() - node.drain_seen_at_us) / 50;
-  if (node.drain_deadline_us == 0 || record_us_ < node.drain_deadline_us - gained_us)
+  return node.drain_deadline_us != 0 && record_us_ >= node.drain_deadline_us - gained_us;
+}
+
+/// A gang ends whole where one of its tasks is on such a node.
+void Checker::check_drained(const TasksReclaimed& body, const Reclaim& reclaim) {
+  const bool is_due = has_come_to_deadline(reclaim) ||
+                      (jobs_[reclaim.task.job].is_gang &&
+                       std::any_of(body.tasks.begin(), body.tasks.end(), [&](const Reclaim& other) {
+                         return other.task.job == reclaim.task.job && has_come_to_deadline(other);
+                       }));
+  if (!is_due)
     stage_.broken("task {} is to end for a drain of node {} whose deadline has not come",
-                  text_of(reclaim.task), node.name);
+                  text_of(reclaim.task), nodes_[reclaim.node].name);
   if (jobs_[reclaim.task.job].is_service)
     stage_.broken("task {} is reclaimed for a drain, and is a service's", text_of(reclaim.task));
 }
 
 void Checker::apply(const TasksReclaimed& body) {
-  std::set<JobId> gangs;  // that are preempted
+  std::set<JobId> gangs;  // that are to make room
   for (const auto& reclaim : body.tasks) {
     stage_.log.line("reclaim {} for job {} of tenant {}", text_of(reclaim.task),
                     reclaim.claimant_job.value, reclaim.claimant.value);
     const auto running = running_.find(task_of(reclaim.task));
     if (running == running_.end() || running->second.task != reclaim.task) continue;  // it ended
     if (body.for_drain)
-      check_drained(reclaim);
+      check_drained(body, reclaim);
     else if (running->second.has_grown == reclaim.preempted)
       stage_.broken("task {} was reclaimed, and it is {}of growth", text_of(reclaim.task),
                     reclaim.preempted ? "" : "none ");
     if (reclaim.preempted && !jobs_[reclaim.task.job].is_preemptible)
       stage_.broken("task {} was preempted, and its job may not be", text_of(reclaim.task));
     running->second.is_reclaimed = true;
-    if (reclaim.preempted && jobs_[reclaim.task.job].is_gang) gangs.insert(reclaim.task.job);
+    if (jobs_[reclaim.task.job].is_gang) gangs.insert(reclaim.task.job);
   }
   for (const auto& [id, task] : running_)
     if (gangs.contains(id.first) && !task.is_reclaimed)
-      stage_.broken("task {} goes on, and its gang was preempted", text_of(task.task));
+      stage_.broken("task {} goes on, and its gang is to make room", text_of(task.task));
 }
 
 /// Unless the ledger goes on after what was read of it: it was just opened.

@@ -143,7 +143,8 @@ class Checker {
   void apply(const TasksReclaimed& body);
   void check_planned_drain(const RunningTask& granted);
   /// What is reclaimed now, because its node's drain has a deadline.
-  void check_drained(const Reclaim& reclaim);
+  [[nodiscard]] bool has_come_to_deadline(const Reclaim& reclaim);
+  void check_drained(const TasksReclaimed& body, const Reclaim& reclaim);
   void check_reclaimed(const Ledger& ledger);
   void check_usage(const Ledger& ledger);
   void grant(const Deal& deal, const Grant& grant);
