@@ -24,11 +24,6 @@ void read_tasks(const Field& field, JobSpec& spec) {
   range.done();
 }
 
-bool is_auto(const Field& field) {
-  using Kind = InputValue::Kind;
-  return (field.is(Kind::plain) || field.is(Kind::text)) && field.text() == kAuto;
-}
-
 /// Amounts, of which each may be left to the class's profile, or `auto` for all of them.
 void read_resources(const Field& field, JobSpec& spec) {
   spec.profiled.all = is_auto(field);
@@ -53,9 +48,7 @@ JobSpec read_spec(const Field& root) {
   fields.read("directory", spec.directory);
   if (const auto tasks = fields.find("tasks")) read_tasks(*tasks, spec);
   if (const auto resources = fields.find("resources")) read_resources(*resources, spec);
-  fields.read("cpus", spec.exclusive_cpus, [](const Field& field) {
-    return field.choice<bool>({{"shared", false}, {"exclusive", true}});
-  });
+  fields.read("cpus", spec.exclusive_cpus, read_cpus);
   fields.read("kind", spec.kind, [](const Field& field) {
     return field.choice<JobKind>({{"batch", JobKind::batch}, {"service", JobKind::service}});
   });
@@ -79,6 +72,15 @@ JobSpec read_spec(const Field& root) {
 }
 
 }  // namespace
+
+bool is_auto(const Field& field) {
+  using Kind = InputValue::Kind;
+  return (field.is(Kind::plain) || field.is(Kind::text)) && field.text() == kAuto;
+}
+
+bool read_cpus(const Field& field) {
+  return field.choice<bool>({{"shared", false}, {"exclusive", true}});
+}
 
 std::vector<std::string> warnings_on(const JobSpec& spec) {
   if (!spec.preempt || spec.priority > 0) return {};

@@ -17,6 +17,10 @@ inline constexpr Amount kDefaultMemory = 512;
 /// In place of an amount: what the profile of the job's class tells.
 inline constexpr std::string_view kAuto = "auto";
 
+[[nodiscard]] bool is_auto(const Field& field);
+/// `shared` or `exclusive`, which is true.
+[[nodiscard]] bool read_cpus(const Field& field);
+
 struct JobFile {
   JobSpec spec;
   /// What was asked for and has no effect here.

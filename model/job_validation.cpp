@@ -95,15 +95,6 @@ bool waits_for_profile(const JobSpec& spec) {
          });
 }
 
-caf::error check_own_cpus(const JobSpec& spec) {
-  if (!spec.exclusive_cpus || is_left_to_profile(spec, "cpu")) return {};
-  const auto cpu = spec.resources.find("cpu");
-  const Amount amount = cpu == spec.resources.end() ? 0 : cpu->second;
-  if (amount > 0 && amount % kMillicoresPerCpu == 0) return {};
-  return invalid("cpus", "exclusive gives whole processors, and resources.cpu is " +
-                             format_amount("cpu", amount) + "; write a whole number, 1 or more");
-}
-
 /// Amounts that were left to the class's profile.
 caf::error check_profiled(const JobSpec& spec) {
   const ProfiledAmounts& profiled = spec.profiled;
@@ -143,7 +134,7 @@ caf::error check_size(const JobSpec& spec) {
   }
   if (!asks && !waits_for_profile(spec))
     return invalid("resources", "a task must ask for some resource, as in {cpu: 1}");
-  return check_own_cpus(spec);
+  return validate_own_cpus(spec);
 }
 
 caf::error check_shares(const JobSpec& spec) {
@@ -339,6 +330,15 @@ caf::error validate_reason(const std::string& reason) {
                                  std::to_string(kMaxReasonBytes));
   if (!is_utf8(reason)) return invalid("reason", fault_of_text(reason));
   return {};
+}
+
+caf::error validate_own_cpus(const JobSpec& spec) {
+  if (!spec.exclusive_cpus || is_left_to_profile(spec, "cpu")) return {};
+  const auto cpu = spec.resources.find("cpu");
+  const Amount amount = cpu == spec.resources.end() ? 0 : cpu->second;
+  if (amount > 0 && amount % kMillicoresPerCpu == 0) return {};
+  return invalid("cpus", "exclusive gives whole processors, and resources.cpu is " +
+                             format_amount("cpu", amount) + "; write a whole number, 1 or more");
 }
 
 Expected<AdmittedJob> validate(JobSpec spec) {

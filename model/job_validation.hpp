@@ -28,4 +28,8 @@ class AdmittedJob {
 /// `invalid_input` naming the field. The only place that knows the ranges of a job's fields.
 [[nodiscard]] Expected<AdmittedJob> validate(JobSpec spec);
 
+/// `cpus: exclusive` gives whole processors: `invalid_input` naming `cpus`, unless the job asks for
+/// those, or leaves them to its class's profile. One of validate()'s rules.
+[[nodiscard]] caf::error validate_own_cpus(const JobSpec& spec);
+
 }  // namespace fairwater::inline model

@@ -9,8 +9,10 @@
 
 #include "cli/sim/file_fields.hpp"
 #include "cli/sim/file_parts.hpp"
+#include "cli/sim/file_profile.hpp"
+#include "input/job_file.hpp"
 #include "input/placement.hpp"
-#include "model/job.hpp"
+#include "model/job_validation.hpp"
 #include "model/node.hpp"
 #include "model/tenant.hpp"
 #include "sim/traces/openb_workload.hpp"
@@ -121,17 +123,42 @@ caf::error read_trace(SimFileDraft& draft, const FieldMap& trace) {
   return error;
 }
 
-std::vector<sim::Range> read_demand(const SimFileDraft& draft, const Field& field) {
+/// Amounts or ranges. What is left to the profile is 0 until that is read.
+void read_demand(const SimFileDraft& draft, const Field& field, sim::Generator& generator,
+                 ProfiledAmounts& left) {
+  generator.demand.resize(draft.catalog.kinds().size());
+  left.all = is_auto(field);
+  if (left.all) return;
   if (!field.is(InputValue::Kind::mapping))
     field.fail("must be amounts or ranges, as in {cpu: 1, memory: [1GiB, 4GiB]}");
   const FieldMap amounts = field.object();
-  std::vector<sim::Range> demand;
-  for (const auto& [name, granule, units] : draft.catalog.kinds())
-    amounts.read(name, demand.emplace_back(), [&, &resource = name](const Field& range) {
+  for (std::size_t r = 0; r < generator.demand.size(); ++r) {
+    const std::string& resource = draft.catalog.kinds()[r].name;
+    amounts.read(resource, generator.demand[r], [&](const Field& range) {
+      if (is_auto(range)) {
+        left.resources.push_back(resource);
+        return sim::Range{};
+      }
       return read_range(range, [&](const Field& amount) { return amount.amount(resource); });
     });
+  }
   amounts.done();
-  return demand;
+  std::sort(left.resources.begin(), left.resources.end());
+}
+
+/// `cpus`. Once all amounts are known.
+void take_cpus(const SimFileDraft& draft, const FieldMap& fields, sim::Generator& generator) {
+  JobSpec job;
+  fields.read("cpus", job.exclusive_cpus, read_cpus);
+  if (!job.exclusive_cpus) return;
+  const auto cpu = draft.catalog.index_of("cpu");
+  if (!cpu) fields.at("cpus").fail("exclusive gives whole processors, and resources has no cpu");
+  sim::Range& drawn = generator.demand[*cpu];
+  for (const Amount amount : {drawn.low, drawn.high}) {
+    job.resources["cpu"] = amount;
+    if (const auto wrong = validate_own_cpus(job)) fields.fail(wrong);
+  }
+  drawn.step = kMillicoresPerCpu;
 }
 
 sim::TenantIndex read_tenant(const SimFileDraft& draft, const Field& field) {
@@ -252,7 +279,8 @@ sim::Generator read_generator(const SimFileDraft& draft, const Field& at) {
   fields.read("start", generator.start_ms, read_time);
   fields.read("duration", generator.duration_ms, read_time);
   read_tasks(fields, generator);
-  generator.demand = read_demand(draft, fields.at("resources"));
+  ProfiledAmounts left_to_profile;
+  read_demand(draft, fields.at("resources"), generator, left_to_profile);
   fields.read("run", generator.run_ms,
               [](const Field& field) { return read_range(field, &Field::duration_ms); });
   fields.read("run_per_unit", generator.run_ms_per_unit, read_time);
@@ -269,6 +297,8 @@ sim::Generator read_generator(const SimFileDraft& draft, const Field& at) {
   fields.read("preempt", generator.preemption.preempts);
   fields.read("preemptible", generator.preemption.is_preemptible);
   read_grace(fields, generator);
+  take_profile(draft, fields, left_to_profile, generator);
+  take_cpus(draft, fields, generator);
   count_devices(draft, fields, generator);
   fields.done();
   const bool is_backlog = generator.arrivals == sim::ArrivalProcess::backlog;

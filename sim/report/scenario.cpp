@@ -17,8 +17,8 @@ namespace {
 constexpr TimeMs kSamplesPerRun = 300;
 
 std::int64_t draw(const Range& range, SplitMix64& random) {
-  return range.low + static_cast<std::int64_t>(
-                         random.below(static_cast<std::uint64_t>(range.high - range.low) + 1));
+  const auto steps = static_cast<std::uint64_t>((range.high - range.low) / range.step);
+  return range.low + range.step * static_cast<std::int64_t>(random.below(steps + 1));
 }
 
 std::vector<TimeMs> draw_arrivals(const Generator& generator, SplitMix64& random) {
@@ -48,7 +48,9 @@ Job draw_job(const Scenario& scenario, const Generator& generator, TimeMs submit
   job.tasks = static_cast<std::uint32_t>(draw(generator.tasks, random));
   for (std::size_t r = 0; r < generator.demand.size(); ++r)
     job.demand[r] = draw(generator.demand[r], random);
-  job.run_ms = draw(generator.run_ms, random);
+  const auto& measured = generator.measured_run_ms;
+  job.run_ms =
+      measured.empty() ? draw(generator.run_ms, random) : measured[random.below(measured.size())];
   if (generator.run_ms_per_unit > 0)
     job.run_ms = generator.run_ms_per_unit * cost_of(scenario.cluster, job);
   job.estimate_ms = static_cast<TimeMs>(

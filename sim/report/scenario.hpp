@@ -15,10 +15,11 @@
 
 namespace fairwater::sim::inline report {
 
-/// Whole numbers from `low` to `high`, all as likely.
+/// `low` and what follows by steps up to `high`, all as likely.
 struct Range {
   std::int64_t low = 0;
   std::int64_t high = 0;
+  std::int64_t step = 1;
   friend bool operator==(const Range&, const Range&) = default;
 };
 
@@ -32,16 +33,18 @@ enum class ArrivalProcess : std::uint8_t {
 struct Generator {
   TenantIndex tenant = 0;
   ArrivalProcess arrivals = ArrivalProcess::poisson;
-  std::uint32_t jobs = 0;            ///< of a backlog
-  double rate_per_s = 1;             ///< mean, of the others
-  double hurst = 0.5;                ///< of self-similar arrivals
-  double variation = 0.5;            ///< of a period's arrivals, over their mean
-  TimeMs period_ms = 1000;           ///< of self-similar arrivals
-  TimeMs start_ms = 0;               ///< of arrivals
-  TimeMs duration_ms = 0;            ///< of arrivals, but for a backlog
-  Range tasks{1, 1};                 ///< of a job
-  std::vector<Range> demand;         ///< of a unit of a task, by resource
-  Range run_ms{1000, 1000};          ///< of a task
+  std::uint32_t jobs = 0;     ///< of a backlog
+  double rate_per_s = 1;      ///< mean, of the others
+  double hurst = 0.5;         ///< of self-similar arrivals
+  double variation = 0.5;     ///< of a period's arrivals, over their mean
+  TimeMs period_ms = 1000;    ///< of self-similar arrivals
+  TimeMs start_ms = 0;        ///< of arrivals
+  TimeMs duration_ms = 0;     ///< of arrivals, but for a backlog
+  Range tasks{1, 1};          ///< of a job
+  std::vector<Range> demand;  ///< of a unit of a task, by resource
+  Range run_ms{1000, 1000};   ///< of a task
+  /// Of a task, all as likely: what the class's runs took with this demand. Empty: `run_ms`.
+  std::vector<TimeMs> measured_run_ms{};
   std::int64_t run_ms_per_unit = 0;  ///< above 0: the run time is this times what a task costs
   double estimate_factor = 1;        ///< estimate / run time
   Units min_units = 1;

@@ -81,7 +81,7 @@ TEST_CASE("docs/policies.md does what it says", "[unit][docs]") {
 
 TEST_CASE("docs/simulator.md does what it says", "[unit][docs]") {
   const auto files = blocks_of("simulator.md", "yaml");
-  REQUIRE(files.size() == 2);
+  REQUIRE(files.size() == 3);
   const TemporaryDirectory directory;
   // The logs that the page names, small ones; a reader of packed files takes plain ones too.
   std::ofstream log{directory / "log.swf.gz"};
