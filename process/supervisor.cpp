@@ -29,6 +29,10 @@ constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t kMemorySampleMs = 100;
 constexpr std::int64_t kMemoryLookMs = 1000;
 constexpr const char* kLeaseOver = "the node lost its coordinator for longer than its lease";
+// Not SIGTERM: of one signal no second is kept while the first waits, and a stop order must not be
+// lost to a notice. Of a job's notices one is enough: they have one value, and the file is read
+// anew.
+constexpr int kNoticeSignal = SIGUSR1;
 constexpr int kResultTries = 30;  // one second apart, while the disk does not take it
 
 class Supervisor {
@@ -137,6 +141,7 @@ caf::error Supervisor::start() {
   ::sigemptyset(&wanted);
   ::sigaddset(&wanted, SIGCHLD);
   ::sigaddset(&wanted, SIGTERM);
+  ::sigaddset(&wanted, kNoticeSignal);
   signals_.reset(::signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK));
   timer_.reset(::timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK));
   if (!signals_ || !timer_) return system_error("cannot watch signals and time", errno);
@@ -206,12 +211,12 @@ void Supervisor::arm_timer() {
 void Supervisor::on_signals() {
   signalfd_siginfo info;
   while (::read(signals_.get(), &info, sizeof info) == sizeof info) {
-    if (info.ssi_signo != SIGTERM) continue;
+    const bool is_notice = info.ssi_code == SI_QUEUE && info.ssi_int > notice_value(0) &&
+                           info.ssi_int < notice_value(SIGRTMAX);
+    if (is_notice) pass_on(info.ssi_int - notice_value(0));
+    if (is_notice || info.ssi_signo != SIGTERM) continue;
     if (info.ssi_code == SI_QUEUE && info.ssi_int == stop_signal_value(EndReason::memory_limit))
       over_memory();
-    else if (info.ssi_code == SI_QUEUE && info.ssi_int > notice_value(0) &&
-             info.ssi_int < notice_value(SIGRTMAX))
-      pass_on(info.ssi_int - notice_value(0));
     else if (info.ssi_code == SI_QUEUE && info.ssi_int >= stop_signal_value(EndReason::exited) &&
              info.ssi_int <= stop_signal_value(kLastEndReason))
       stop_gracefully(static_cast<EndReason>(info.ssi_int - stop_signal_value(EndReason::exited)),
@@ -434,13 +439,13 @@ void Supervisor::remove_work_directory() {
   ::_exit(remove_tree(order_.work_directory) ? 0 : 1);
 }
 
-caf::error send_value(const FileDescriptor& supervisor, int value) {
+caf::error send_value(const FileDescriptor& supervisor, int signal, int value) {
   siginfo_t info{};
-  info.si_signo = SIGTERM;
+  info.si_signo = signal;
   info.si_code = SI_QUEUE;
   info.si_pid = ::getpid();
   info.si_value.sival_int = value;
-  if (::syscall(SYS_pidfd_send_signal, supervisor.get(), SIGTERM, &info, 0) != 0 && errno != ESRCH)
+  if (::syscall(SYS_pidfd_send_signal, supervisor.get(), signal, &info, 0) != 0 && errno != ESRCH)
     return system_error("cannot signal a supervisor", errno);
   return caf::none;
 }
@@ -448,11 +453,11 @@ caf::error send_value(const FileDescriptor& supervisor, int value) {
 }  // namespace
 
 caf::error order_stop(const FileDescriptor& supervisor, EndReason reason) {
-  return send_value(supervisor, stop_signal_value(reason));
+  return send_value(supervisor, SIGTERM, stop_signal_value(reason));
 }
 
 caf::error order_notice(const FileDescriptor& supervisor, int signal) {
-  return send_value(supervisor, notice_value(signal));
+  return send_value(supervisor, kNoticeSignal, notice_value(signal));
 }
 
 int supervise_task(const std::filesystem::path& host_directory, const TaskKey& task,

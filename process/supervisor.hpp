@@ -41,7 +41,8 @@ namespace fairwater::inline process {
 [[nodiscard]] constexpr int stop_signal_value(EndReason reason) {
   return 0x5700 + static_cast<int>(reason);
 }
-/// The same where the task is not to stop, but to get that signal.
+/// That of a notice: the task is not to stop, but to get that signal. Before they had a signal of
+/// their own notices were SIGTERMs, too.
 [[nodiscard]] constexpr int notice_value(int signal) { return 0x5800 + signal; }
 
 }  // namespace fairwater::inline process

@@ -84,6 +84,27 @@ TEST_CASE("a word with a signal that is none stops nobody", "[members]") {
   CHECK(fixture.wait_for(order.task).reason == EndReason::exited);
 }
 
+TEST_CASE("an order to stop is not lost to a word on members before it", "[members]") {
+  HostFixture fixture;
+  fixture.options().work_directory = fixture.directory() / "work";
+  fixture.reopen();
+  LaunchOrder order = fixture.shell("trap : USR1; echo ready >" + fixture.directory().string() +
+                                    "/ready; while :; do sleep 0.05; done");
+  order.follows_members = true;
+  REQUIRE_FALSE(fixture.host().launch(order));
+  REQUIRE(eventually([&] { return std::filesystem::exists(fixture.directory() / "ready"); }));
+  const pid_t supervisor =
+      AttemptFile(fixture.directory(), order.task).read()->started->supervisor.pid;
+  // Both wait for it together.
+  REQUIRE(::kill(supervisor, SIGSTOP) == 0);
+  JobMembers members{order.task.job, 1, {{0, "north", "10.0.0.1"}}};
+  members.notify_signal = SIGUSR1;
+  REQUIRE_FALSE(fixture.host().tell_members(order.task, members, 1));
+  REQUIRE_FALSE(fixture.host().stop(order.task, EndReason::cancelled));
+  REQUIRE(::kill(supervisor, SIGCONT) == 0);
+  CHECK(fixture.wait_for(order.task).reason == EndReason::cancelled);
+}
+
 TEST_CASE("a link that somebody left there is not followed", "[unit][members]") {
   const TemporaryDirectory work;
   const auto target = std::filesystem::path(work.path()) / "target";
