@@ -37,7 +37,7 @@ class Reclaiming {
     state_.set_claims(std::move(claims_));
     keep_unserved_promises();
     state_.promise_below_maxes(std::move(promises_));
-    for (const Served& served : preempting_)
+    for (const Served& served : kept_for_)
       state_.keep_made_room(served.node, {served.tenant, served.job, served.demand, 1});
     return victims_.tell();
   }
@@ -163,7 +163,7 @@ class Reclaiming {
   bool serve_at_once(TenantState& tenant, const WindowRange& entry) {
     ++served_;
     served_now_.clear();
-    preempts_now_ = preempts_below_max_ = false;
+    keeps_room_now_ = preempts_below_max_ = false;
     const std::size_t taken_before = victims_.taken().size();
     for (std::uint32_t i = 0; i < entry.starts_at_once; ++i)
       if (!serve_task(tenant, entry)) {
@@ -176,8 +176,7 @@ class Reclaiming {
       state_.await_gang_on(std::move(nodes));
     }
     for (const Served& served : served_now_) claim(served.tenant, served.demand);
-    if (preempts_now_)
-      preempting_.insert(preempting_.end(), served_now_.begin(), served_now_.end());
+    if (keeps_room_now_) kept_for_.insert(kept_for_.end(), served_now_.begin(), served_now_.end());
     return true;
   }
 
@@ -305,15 +304,20 @@ class Reclaiming {
     return std::nullopt;
   }
 
-  /// The first node that has room once so many give back, in their order.
+  /// The first node that has room once so many give back, in their order. Where others have places,
+  /// or a gang a plan, it is theirs what is free: those who give back must make all of the room.
   [[nodiscard]] std::optional<NodeId> make_room(const TenantState& tenant,
                                                 const WaitingRange& task) {
     std::map<NodeId, ComingRoom> gathered;
     for (std::size_t i = 0; i < victims_.grown(); ++i) {
       const Victim& victim = victims_[i];
       const NodeId id = victim.held.node;
-      if (victim.is_taken || !may_use(id, tenant, task)) continue;
-      ComingRoom& room = gathered.try_emplace(id, rooms_.on(id)).first->second;
+      const NodeRoom& node = state_.node(id);
+      if (victim.is_taken || !node.accepts || !state_.may_preempt_on(node, tenant, task)) continue;
+      const bool others_have_places = !state_.may_use_room(node, tenant, task);
+      if (others_have_places && state_.takes_shares(task.demand)) continue;
+      ComingRoom& room =
+          gathered.try_emplace(id, others_have_places ? ComingRoom{} : rooms_.on(id)).first->second;
       note_on(rooms_, room, id, victim, true);
       if (!rooms_.has_room(id, task, room)) continue;
       VictimNumbers victims;
@@ -327,6 +331,8 @@ class Reclaiming {
       victims.insert(victims.end(), holders.begin(), holders.end());
       std::sort(victims.begin(), victims.end());
       victims_.take_all(victims, {tenant.id, task.job});
+      // Else it would be for whoever has a place there.
+      keeps_room_now_ = keeps_room_now_ || others_have_places;
       return id;
     }
     return std::nullopt;
@@ -387,7 +393,7 @@ class Reclaiming {
       const auto fewest = preemption(tenant, entry, right, lacks).fewest();
       if (!fewest) continue;
       victims_.take_all(fewest->victims, {tenant.id, entry.range.job});
-      preempts_now_ = true;
+      keeps_room_now_ = true;
       return fewest->node;
     }
     return std::nullopt;
@@ -404,7 +410,7 @@ class Reclaiming {
     if (!youngest) return std::nullopt;
     const std::size_t taken_before = victims_.taken().size();
     victims_.take_all(*youngest, {tenant.id, entry.range.job});
-    preempts_now_ = preempts_below_max_ = true;
+    keeps_room_now_ = preempts_below_max_ = true;
     if (const auto node = with_room(tenant, entry.range)) return node;
     victims_.leave(taken_before);
     if (const auto node = preempt(tenant, entry, lacks)) return node;
@@ -428,9 +434,9 @@ class Reclaiming {
       promised_devices_;                 ///< devices of those that were served
   std::vector<PreemptionRight> rights_;  ///< of the task that is being served
   std::vector<Served> served_now_;       ///< tasks of the gang that is being served
-  bool preempts_now_ = false;            ///< for one of them
+  bool keeps_room_now_ = false;          ///< that is made for one of them
   bool preempts_below_max_ = false;      ///< likewise
-  std::vector<Served> preempting_;       ///< whose room is kept for them
+  std::vector<Served> kept_for_;         ///< whose room is kept for them
   std::vector<MadeRoom> expected_;       ///< promises, of tasks not looked at yet
   std::vector<MadeRoom> promises_;       ///< from now on
   std::size_t served_ = 0;

@@ -282,8 +282,8 @@ class AllocatorState {
   /// As is_allowed_on, and the node's room is not kept for somebody else's.
   [[nodiscard]] bool may_use_room(const NodeRoom& node, const TenantState& tenant,
                                   const WaitingRange& task) const;
-  /// Whether others may be preempted there for it. Where the ledger counts time what that makes is
-  /// kept for it, whoever has a place.
+  /// Whether others may be preempted there for it, or give back what has grown. Where the ledger
+  /// counts time what that makes is kept for it, whoever has a place, or a plan for a gang.
   [[nodiscard]] bool may_preempt_on(const NodeRoom& node, const TenantState& tenant,
                                     const WaitingRange& task) const;
   /// As may_use_room, and whether the devices that it takes are free there.

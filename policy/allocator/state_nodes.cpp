@@ -100,8 +100,7 @@ bool AllocatorState::may_use_room(const NodeRoom& node, const TenantState& tenan
 
 bool AllocatorState::may_preempt_on(const NodeRoom& node, const TenantState& tenant,
                                     const WaitingRange& task) const {
-  if (!counts_time()) return may_use_room(node, tenant, task);
-  return !keeps_for_other_gang(node, task.job) && is_allowed_on(node, task);
+  return counts_time() ? is_allowed_on(node, task) : may_use_room(node, tenant, task);
 }
 
 bool AllocatorState::may_use(const NodeRoom& node, const TenantState& tenant,

@@ -28,6 +28,7 @@ class ElasticModel {
     std::set<std::uint32_t> waiting;                  ///< indices
     std::map<std::uint32_t, std::uint32_t> attempts;  ///< of those that are not at their first
     bool is_gang = false;                             ///< its least start together
+    LedgerMs limit_ms = 0;                            ///< of each task; 0: none
   };
   struct Running {
     NodeId node;
@@ -55,9 +56,9 @@ class ElasticModel {
     gpus_[NodeId{id}] = traits.devices.empty() ? 0 : traits.devices.front().names.size();
   }
   JobId submit(std::uint32_t tenant, const ResourceVector& demand, std::uint32_t min,
-               std::uint32_t max, bool is_gang = false) {
+               std::uint32_t max, bool is_gang = false, LedgerMs limit_ms = 0) {
     const JobId id{++last_job_};
-    Job job{TenantId{tenant}, demand, min, max, {}, {}, is_gang};
+    Job job{TenantId{tenant}, demand, min, max, {}, {}, is_gang, limit_ms};
     for (std::uint32_t i = 0; i < max; ++i) job.waiting.insert(i);
     jobs_[id] = std::move(job);
     send_window(TenantId{tenant});
@@ -153,7 +154,9 @@ class ElasticModel {
                            .first_index = index,
                            .attempt = attempt == job.attempts.end() ? 1 : attempt->second,
                            .demand = job.demand,
-                           .rule = nullptr};
+                           .rule = nullptr,
+                           .expected_ms = job.limit_ms,
+                           .limit_ms = job.limit_ms};
         if (grows) {
           window.growth.push_back(range);
           continue;

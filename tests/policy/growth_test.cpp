@@ -247,6 +247,27 @@ TEST_CASE("nothing grows into room that a gang will have with what ends elsewher
   CHECK(model.extras(1) == 0);
 }
 
+TEST_CASE("what has grown makes room also where a gang is to start some time", "[unit][growth]") {
+  ElasticModel model(default_settings(Accounting::time));
+  model.cycle.pass_to(1'000'000);
+  for (const std::uint32_t id : {1, 2}) {
+    model.tenant(id);
+    model.node(id, cpu(4000));
+  }
+  model.submit(1, cpu(1000), 4, 4, false, 600'000);
+  model.submit(2, cpu(1000), 1, 8, false, 2'400'000);
+  REQUIRE(model.run().empty());
+  REQUIRE(model.extras(2) == 3);
+  model.submit(1, cpu(1000), 7, 7, true, 600'000);
+  REQUIRE(model.run().empty());
+  model.submit(2, cpu(1000), 1, 1, false, 60'000);
+  CHECK(model.run().size() == 1);
+  model.end_reclaimed();
+  CHECK(model.run().empty());
+  CHECK(model.claimed(2) == 2);
+  CHECK(model.extras(2) == 2);
+}
+
 TEST_CASE("random elastic clusters grow, give back and keep all bounds", "[property][growth]") {
   for (std::uint64_t seed = 1; seed <= 150; ++seed) {
     INFO("seed " << seed);

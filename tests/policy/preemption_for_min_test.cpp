@@ -41,6 +41,40 @@ TEST_CASE("tasks within a min take the place of what runs beyond a quota",
   CHECK(model.run().empty());
 }
 
+TEST_CASE("room that is planned for a gang is no reason to wait below a min, or to be urgent",
+          "[unit][preemption][min][gang]") {
+  const bool is_for_min = GENERATE(true, false);
+  const bool is_of_victim = GENERATE(true, false);
+  const std::uint32_t tasks = GENERATE(7, 8);
+  CAPTURE(is_for_min, is_of_victim, tasks);
+  PreemptionModel model(default_settings(Accounting::time));
+  model.cycle.pass_to(1'000'000);
+  for (const std::uint32_t tenant : {1, 3}) model.tenant(tenant);
+  for (const std::uint32_t node : {1, 2}) model.node(node, cpu(4000));
+  const auto of = [](std::uint32_t tenant, bool is_gang) {
+    return PreemptionModel::Job{.tenant = TenantId{tenant},
+                                .demand = cpu(1000),
+                                .preemption = kOrdinary,
+                                .is_gang = is_gang,
+                                .limit_ms = 600'000};
+  };
+  model.submit(of(1, false), 8);
+  CHECK(model.run().empty());
+  const JobId gang = model.submit(of(is_of_victim ? 1 : 3, true), tasks);
+  model.pass(kWhile_ms);
+  CHECK(model.run().empty());
+  model.tenant(2, is_for_min ? TenantTerms{.min = cpu(2000)} : TenantTerms{});
+  PreemptionModel::Job waiting = of(2, false);
+  waiting.limit_ms = 60'000;
+  if (!is_for_min) waiting.preemption = kUrgent;
+  const JobId job = model.submit(waiting, 2);
+  CHECK(model.run().size() == 2);
+  model.end_reclaimed();
+  CHECK(model.run().empty());
+  CHECK(model.running_of(job) == 2);
+  CHECK(model.running_of(gang) == 0);
+}
+
 TEST_CASE("no priority stands against a min", "[unit][preemption][min]") {
   PreemptionModel model =
       lent_to_one(default_settings(), {.priority = 100, .preempts = true, .is_preemptible = true});
