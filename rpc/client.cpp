@@ -45,13 +45,6 @@ bool is_elsewhere(const caf::error& error) {
          code == ErrorCode::not_leader;
 }
 
-/// It was not done, or nobody knows: one that leads may do it.
-bool is_undone(const caf::error& error) {
-  if (!error) return false;
-  const ErrorCode code = details(error).code;
-  return code == ErrorCode::unavailable || code == ErrorCode::not_leader;
-}
-
 /// How a call ended without an answer.
 enum class Cut {
   none,  ///< it did not
@@ -77,6 +70,12 @@ constexpr kj::Duration timeout_of() {
 }
 
 }  // namespace
+
+bool is_undone(const caf::error& error) {
+  if (!error) return false;
+  const ErrorCode code = details(error).code;
+  return code == ErrorCode::unavailable || code == ErrorCode::not_leader;
+}
 
 class Client::Impl {
  public:

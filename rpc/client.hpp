@@ -35,6 +35,9 @@ struct ClientOptions {
   TakeoverPatience patience = {};
 };
 
+/// It was not done, or nobody knows whether: a coordinator that leads may do it. False of no error.
+[[nodiscard]] bool is_undone(const caf::error& error);
+
 class Client {
  public:
   /// Connects to HOST:PORT, or to one of several with commas between them, and logs in. Goes where

@@ -84,8 +84,7 @@ caf::error read_log(Session& session, JobId id, const LogOptions& options,
     const auto ended = output.read_on(session.client(), use);
     const bool has_not_started = !ended && details(ended.error()).code == ErrorCode::wrong_state;
     const bool goes_on = options.follow && !job_has_ended;
-    if (!ended && !(goes_on && (has_not_started || Session::is_lost(ended.error()))))
-      return ended.error();
+    if (!ended && !(goes_on && (has_not_started || is_undone(ended.error())))) return ended.error();
     if (ended && (*ended || !goes_on)) return {};
     const auto job =
         session.ask([&](Client& client) { return client.wait_job(id, kOutputInterval_ms); });

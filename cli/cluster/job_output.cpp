@@ -31,7 +31,7 @@ class AttachedTask {
       if (stream.has_ended || begun == 0) continue;
       const auto ended =
           stream.output.read_on(client, [&](const std::string& data) { print(stream, data); });
-      if (ended ? *ended : is_last || !Session::is_lost(ended.error())) finish(stream, ended);
+      if (ended ? *ended : is_last || !is_undone(ended.error())) finish(stream, ended);
     }
     attempt_ = begun;
   }

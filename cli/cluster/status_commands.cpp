@@ -76,7 +76,7 @@ int hand_over(const Context& context) {
   const auto before = session.client().status();
   if (!before) return context.fail(before.error());
   const auto refused = session.client().hand_over();
-  if (refused && !Session::is_lost(refused)) return context.fail(refused);
+  if (refused && !is_undone(refused)) return context.fail(refused);
   for (const auto deadline = std::chrono::steady_clock::now() + kHandOverPatience;;) {
     const auto status = session.ask([](Client& client) { return client.status(); });
     if (!status) return context.fail(status.error());

@@ -31,11 +31,6 @@ std::string random_request_id() {
 Session::Session(const Context& context, std::chrono::milliseconds patience)
     : context_(&context), patience_(patience) {}
 
-bool Session::is_lost(const caf::error& error) {
-  const ErrorCode code = details(error).code;
-  return code == ErrorCode::unavailable || code == ErrorCode::not_leader;
-}
-
 caf::error Session::connect() {
   auto client = addresses_ ? context_->connect(*addresses_) : context_->connect();
   if (!client) return client.error();
@@ -48,8 +43,7 @@ caf::error Session::reconnect() {
   const auto deadline = std::chrono::steady_clock::now() + patience_;
   for (auto pause = kFirstPause;; pause = std::min(pause * 2, kLongestPause)) {
     auto error = connect();
-    if (!error || !is_lost(error) || std::chrono::steady_clock::now() + pause > deadline)
-      return error;
+    if (!is_undone(error) || std::chrono::steady_clock::now() + pause > deadline) return error;
     std::this_thread::sleep_for(pause);  // nothing tells when a coordinator will be back
   }
 }
@@ -63,7 +57,7 @@ Expected<JobId> Session::submit(const JobSpec& spec, std::string request_id) {
     if (id) return id;
     const ErrorDetails why = details(id.error());
     const bool waits_for_nodes = why.field == kLedgerField;
-    const bool is_cut_off = is_lost(id.error()) && !waits_for_nodes;
+    const bool is_cut_off = is_undone(id.error()) && !waits_for_nodes;
     const auto patience = is_cut_off        ? patience_
                           : waits_for_nodes ? std::chrono::milliseconds(kStartPatience)
                                             : std::chrono::milliseconds(kRoomPatience);

@@ -30,8 +30,6 @@ class Session {
   /// random where none is given) when the answer is lost, or says that it may be. A coordinator
   /// that has just started takes nothing in until its nodes have spoken: that long it is asked.
   [[nodiscard]] Expected<JobId> submit(const JobSpec& spec, std::string request_id = {});
-  /// True when the connection failed since, and only reconnect() helps.
-  [[nodiscard]] static bool is_lost(const caf::error& error);
 
   /// The answer to `call(Client&)`, asked again on a new connection when the old one breaks. Only
   /// for calls that may be made twice.
@@ -39,7 +37,7 @@ class Session {
   auto ask(Call call) -> decltype(call(std::declval<Client&>())) {
     for (;;) {
       auto answer = call(*client_);
-      if (answer || !is_lost(answer.error())) return answer;
+      if (answer || !is_undone(answer.error())) return answer;
       if (auto error = reconnect()) return error;
     }
   }

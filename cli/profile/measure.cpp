@@ -172,7 +172,7 @@ Expected<std::optional<JobId>> Measuring::submit(Session& session, const NamedAm
       refuse(amounts, id.error());
       return std::optional<JobId>{};
     }
-    if (!Session::is_lost(id.error())) return id.error();
+    if (!is_undone(id.error())) return id.error();
     if (auto error = session.reconnect()) return error;
     const auto profile = read_profile(session);
     if (!profile) return profile.error();

@@ -175,6 +175,30 @@ TEST_CASE("a call whose leader falls is made again with the next one", "[gateway
     CHECK(details(revoked.error()).code == ErrorCode::unavailable);
     CHECK(next.seen->requests.size() == 0);
   }
+  SECTION("a removal, which was not done before") {
+    first->seen->holds_samples = true;
+    const std::string name = sample_node_info().record.spec.traits.name;
+    const auto falls = falls_within();
+    CHECK_FALSE((*client)->remove_node(name));
+    CHECK(std::holds_alternative<ListNodes>(next.seen->requests.take()));
+    CHECK(std::holds_alternative<RemoveNode>(next.seen->requests.take()));
+    CHECK(next.seen->requests.size() == 0);
+  }
+  SECTION("a removal, which was done before the answer was lost") {
+    first->seen->holds_samples = true;
+    next.seen->has_removed = true;
+    const auto falls = falls_within();
+    CHECK_FALSE((*client)->remove_node(sample_node_info().record.spec.traits.name));
+    CHECK(std::holds_alternative<ListNodes>(next.seen->requests.take()));
+    CHECK(next.seen->requests.size() == 0);
+  }
+  SECTION("trust, which was not said before") {
+    first->seen->holds_samples = true;
+    const auto falls = falls_within();
+    CHECK_FALSE((*client)->trust_ledger("seen"));
+    CHECK(std::holds_alternative<ShowStanding>(next.seen->requests.take()));
+    CHECK(std::holds_alternative<TrustLedger>(next.seen->requests.take()));
+  }
   SECTION("cancelling, which was not done before") {
     next.seen->is_cancelled = false;
     const auto falls = falls_within();

@@ -77,14 +77,25 @@ LedgerView ledger_of(const Seen& seen) {
 
 using FakeFrontendSelf = FakeFrontendActor::stateful_pointer<FakeFrontendState>;
 
+/// Answers at release_waits.
+template <class Answer>
+caf::result<Answer> hold(FakeFrontendSelf self, Answer answer) {
+  auto promise = self->make_response_promise<Answer>();
+  self->state.held.push_back(
+      [promise, answer = std::move(answer)]() mutable { promise.deliver(answer); });
+  return promise;
+}
+
 /// A sample, after a note of what was asked.
 template <class Request>
-caf::result<typename Request::Answer> answer(FakeFrontendSelf, Seen& seen, const Request& request) {
+caf::result<typename Request::Answer> answer(FakeFrontendSelf self, Seen& seen,
+                                             const Request& request) {
   seen.requests.put(request);
-  if constexpr (std::is_same_v<typename Request::Answer, Done>)
-    return Done{};
-  else
-    return sample<typename Request::Answer>();
+  typename Request::Answer said{};
+  if constexpr (!std::is_same_v<typename Request::Answer, Done>)
+    said = sample<typename Request::Answer>();
+  if (seen.holds_samples) return hold(self, std::move(said));
+  return said;
 }
 
 caf::error redirect(Seen& seen, const char* asked) {
@@ -106,6 +117,7 @@ caf::result<TenantList> answer(FakeFrontendSelf, Seen& seen, const ListTenants& 
 
 caf::result<NodeList> answer(FakeFrontendSelf, Seen& seen, const ListNodes& request) {
   seen.requests.put(request);
+  if (seen.has_removed) return NodeList{};
   // As the coordinator's: some at a time.
   NodeList list{listing(seen, sample_node_info())};
   std::erase_if(list.nodes, [&](const NodeInfo& node) { return node.record.id <= request.after; });
@@ -138,15 +150,6 @@ caf::result<DebtsForgiven> answer(FakeFrontendSelf, Seen& seen, const ForgiveDeb
 caf::result<TokenList> answer(FakeFrontendSelf, Seen& seen, const ListTokens& request) {
   seen.requests.put(request);
   return TokenList{{sample_token()}};
-}
-
-/// Answers at release_waits.
-template <class Answer>
-caf::result<Answer> hold(FakeFrontendSelf self, Answer answer) {
-  auto promise = self->make_response_promise<Answer>();
-  self->state.held.push_back(
-      [promise, answer = std::move(answer)]() mutable { promise.deliver(answer); });
-  return promise;
 }
 
 caf::result<RevokedToken> answer(FakeFrontendSelf self, Seen& seen, const RevokeToken& request) {

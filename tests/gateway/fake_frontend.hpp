@@ -60,8 +60,10 @@ struct Seen {
   /// When set, listings have this many entries, with ids from 1 on, instead of the one sample.
   std::atomic<std::uint32_t> listed{0};
   std::atomic<bool> takes_nodes{true};
-  std::atomic<bool> is_cancelled{true};  ///< what ShowJob says of every job
-  std::atomic<bool> holds_nodes{false};  ///< registrations are answered at release_waits
+  std::atomic<bool> is_cancelled{true};     ///< what ShowJob says of every job
+  std::atomic<bool> has_removed = false;    ///< lists no node
+  std::atomic<bool> holds_samples = false;  ///< what it answers with a sample is held back
+  std::atomic<bool> holds_nodes{false};     ///< registrations are answered at release_waits
   /// When it is not empty: who leads in this one's place, and what it was asked.
   std::string leader;
   bool redirects_logins = true;  ///< else calls alone
