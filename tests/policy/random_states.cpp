@@ -10,12 +10,27 @@
 namespace fairwater::test::states {
 
 Seen& Seen::operator+=(const Seen& other) {
-  for (const auto count :
-       {&Seen::granted, &Seen::grown, &Seen::gangs, &Seen::sharing_gangs, &Seen::grown_shares,
-        &Seen::named_devices, &Seen::chosen, &Seen::waiting, &Seen::waiting_by_time,
-        &Seen::guaranteed, &Seen::below_min, &Seen::at_plain_share, &Seen::preempted,
-        &Seen::preempted_for_min, &Seen::preempted_of_min, &Seen::preempted_of_group,
-        &Seen::preempted_below_max, &Seen::before_closing, &Seen::too_long})
+  for (const auto count : {&Seen::granted,
+                           &Seen::grown,
+                           &Seen::gangs,
+                           &Seen::sharing_gangs,
+                           &Seen::grown_shares,
+                           &Seen::named_devices,
+                           &Seen::chosen,
+                           &Seen::waiting,
+                           &Seen::waiting_by_time,
+                           &Seen::guaranteed,
+                           &Seen::below_min,
+                           &Seen::at_plain_share,
+                           &Seen::preempted,
+                           &Seen::preempted_for_min,
+                           &Seen::preempted_of_min,
+                           &Seen::preempted_of_group,
+                           &Seen::preempted_below_max,
+                           &Seen::before_closing,
+                           &Seen::too_long,
+                           &Seen::lent_by_time,
+                           &Seen::at_cap})
     this->*count += other.*count;
   return *this;
 }
@@ -69,6 +84,11 @@ ResourceWeights Cluster::own_weights() {
   return weights;
 }
 
+DebtCap Cluster::random_cap() {
+  if (draw_.one_in(2)) return {.part_ms = draw_.in(1, 20'000)};
+  return {.unit_ms = draw_.in<Units>(1, 200'000)};
+}
+
 void Cluster::draw_tenants() {
   for (std::uint32_t id = 1, tenants = draw_.in(1, 4); id <= tenants; ++id) {
     TenantTerms& terms = tenants_[TenantId{id}];
@@ -77,6 +97,8 @@ void Cluster::draw_tenants() {
     if (draw_.one_in(3)) terms.max = amounts(3, 9);
     terms.may_lend = !draw_.one_in(5);
     terms.may_borrow = !draw_.one_in(5);
+    if (counts_time_ && draw_.one_in(5)) terms.caps.lend = random_cap();
+    if (counts_time_ && draw_.one_in(5)) terms.caps.borrow = random_cap();
     if (!groups_.empty())
       terms.place = {.group = GroupId{draw_.in(0, static_cast<std::int64_t>(groups_.size()))},
                      .weight = terms.weight};
@@ -200,7 +222,7 @@ void Cluster::wait_again(const TaskKey& task, bool had_grown) {
 std::size_t Cluster::pass(LedgerMs time_ms, std::int64_t credits_ms) {
   now_ms_ += time_ms;
   cycle_.pass_to(now_ms_);
-  (void)cycle_.settle_time();
+  if (const auto settlement = cycle_.settle_time()) check_settlement(*settlement);
   (void)cycle_.settle_credits(credits_ms);
   std::vector<Reclaim> given_back;
   for (bool goes_on = true; goes_on;) {

@@ -1,11 +1,11 @@
 // A cluster whose every round of a cycle is a random state, with books of its own against which
 // everything that the cycle does is checked.
 //
-// Drawn: tenants and groups with weight, min, max, may_lend, may_borrow; nodes with sites, labels
-// and devices that are shared or given by name; jobs of single tasks, gangs and elastic ones, with
-// and without time limits, late or not, of several priorities, some of which preempt, and rules by
-// which their nodes are chosen; nodes that are going to close; both accountings, and dominant
-// shares.
+// Drawn: tenants and groups with weight, min, max, may_lend, may_borrow, caps; nodes with sites,
+// labels and devices that are shared or given by name; jobs of single tasks, gangs and elastic
+// ones, with and without time limits, late or not, of several priorities, some of which preempt,
+// and rules by which their nodes are chosen; nodes that are going to close; both accountings, and
+// dominant shares.
 #pragma once
 
 #include <cstdint>
@@ -51,6 +51,8 @@ struct Seen {
   std::uint64_t before_closing = 0;  ///< grants on nodes that close
   std::uint64_t too_long =
       0;  ///< tasks that had room on such a node, and not the time to run there
+  std::uint64_t lent_by_time = 0;  ///< settlements in which something was
+  std::uint64_t at_cap = 0;        ///< tenants in them whose caps kept something out of the book
 
   Seen& operator+=(const Seen& other);
 };
@@ -103,6 +105,7 @@ class Cluster {
   AllocatorSettings random_settings();
   ResourceVector amounts(std::int64_t from, std::int64_t to);
   ResourceWeights own_weights();
+  DebtCap random_cap();
   void draw_tenants();
   void draw_nodes();
   void submit();
@@ -165,6 +168,8 @@ class Cluster {
   void check_min_of_group(GroupId group, const std::vector<Reclaim>& reclaims);
   void note_promise(JobId claimant, TenantId preempted);
   [[nodiscard]] bool is_promised_to_others(TenantId tenant) const;
+  /// Of time: who lends and borrows may, up to its caps.
+  void check_settlement(const TimeSettlement& settlement);
   void check_sums();
   void check_nobody_could_start();
 
@@ -182,7 +187,7 @@ class Cluster {
   std::map<JobId, Job> jobs_;
   std::set<std::pair<JobId, GroupId>> promised_;  ///< below whose max, while the job waits
   std::map<TaskKey, Running> running_;
-  std::map<TenantId, Units> nets_;  ///< by the deals; where units are counted
+  std::map<TenantId, Units> nets_;  ///< by the deals or, where time is counted, the settlements
   std::uint64_t last_job_ = 0;
   LedgerMs now_ms_ = 0;
   Seen seen_;

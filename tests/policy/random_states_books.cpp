@@ -380,11 +380,36 @@ void Cluster::check_min_of_group(GroupId group, const std::vector<Reclaim>& recl
   }
 }
 
+void Cluster::check_settlement(const TimeSettlement& settlement) {
+  Units sum = 0;
+  for (const TimeLine& line : settlement.lines) {
+    INFO("tenant " << line.tenant.value << ", " << line.position);
+    const TenantTerms& terms = tenants_.at(line.tenant);
+    const Units before = std::exchange(nets_[line.tenant], nets_[line.tenant] + line.position);
+    const Units after = before + line.position;
+    sum += line.position;
+    const MicroUnits part = cycle_.tenant(line.tenant).part;
+    // What it owes it pays back, whether it may lend or not, and likewise.
+    if (line.position > 0) {
+      REQUIRE((terms.may_lend || after <= 1));
+      REQUIRE(after <= std::max<Units>(cap_of(terms.caps.lend, part), 0));
+    }
+    if (line.position < 0) {
+      REQUIRE((terms.may_borrow || after >= -1));  // by rounding
+      REQUIRE(after >= -cap_of(terms.caps.borrow, part));
+    }
+    REQUIRE(line.decayed == 0);
+    if (line.position != 0) ++seen_.lent_by_time;
+    if (line.beyond_cap != 0) ++seen_.at_cap;
+  }
+  REQUIRE(sum == 0);
+}
+
 void Cluster::check_sums() {
   Units nets = 0, credits = 0;
   for (const auto& [tenant, terms] : tenants_) {
     const TenantView view = cycle_.tenant(tenant);
-    if (!counts_time_) REQUIRE(view.net == nets_[tenant]);
+    REQUIRE(view.net == nets_[tenant]);
     nets += view.net;
     credits += view.credit;
   }

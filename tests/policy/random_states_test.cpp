@@ -1,6 +1,7 @@
 // What holds for every state of a cycle, by books of its own: capacity, labels, devices, nodes that
 // close, max and min of tenants and groups, gangs whole, nobody waits who could start, nothing is
-// preempted within a quota or a min, nets and credits sum to zero.
+// preempted within a quota or a min, nets follow the loans, of time within caps, and sum to zero,
+// as credits do.
 //
 // FAIRWATER_STATES=N looks at N states of each kind; by default at as many as take seconds.
 #include "random_states.hpp"
@@ -41,6 +42,8 @@ TEST_CASE(
   CHECK(seen.preempted_below_max > 0);
   CHECK(seen.before_closing > states / 20);
   CHECK(seen.too_long > states / 20);
+  CHECK(seen.lent_by_time > states / 20);
+  CHECK(seen.at_cap > states / 100);
 }
 
 TEST_CASE("in every mix of work preemption comes to an end", "[property][states][preemption]") {
