@@ -146,6 +146,49 @@ TEST_CASE("an elastic job grows as far as its class gains, under whichever coord
   CHECK(ledger_is_sound(cluster));
 }
 
+TEST_CASE("the newest elastic job gives back first, and its members are told so", "[scenario]") {
+  Cluster cluster(four_processors());
+  cluster.start();
+  const auto seen = cluster.directory() / "members";
+  std::filesystem::create_directories(seen);
+  const auto submit = [&] {
+    return cluster.submit(
+        "tenant: web\ntasks: {min: 1, max: 2}\ngrace: 1s\nresources: {cpu: 1, memory: 64MiB}\n"
+        "command: " +
+        json({"sh", "-c",
+              "echo $FAIRWATER_MEMBERS >" + seen.string() +
+                  "/$FAIRWATER_JOB_ID.$FAIRWATER_TASK_INDEX; exec sleep 120"})
+            .dump() +
+        "\n");
+  };
+  const auto older = submit();
+  wait_until_grown(cluster, older, 1);
+  const auto newer = submit();
+  wait_until_grown(cluster, newer, 1);
+  // By the file that the first task was told of.
+  const auto members_of = [&](std::uint64_t job) {
+    std::string place = read_file(seen / (std::to_string(job) + ".0"));
+    place.erase(place.find_last_not_of('\n') + 1);
+    const std::string lines = read_file(place);
+    return std::count(lines.begin(), lines.end(), '\n');
+  };
+  const auto are_told = [&](std::uint64_t job, int members) {
+    harness::wait_until(fmt::format("job {} is told of {} members", job, members), Duration(20'000),
+                        [&] { return members_of(job) == members; });
+  };
+  are_told(newer, 2);
+  (void)cluster.submit(job_file("batch", 1, "command: [sleep, \"120\"]\n"));
+  wait_until_grown(cluster, newer, 0);
+  are_told(newer, 1);
+  CHECK(grown_tasks(cluster, older) == 1);
+  CHECK(members_of(older) == 2);
+  (void)cluster.submit(job_file("batch", 1, "command: [sleep, \"120\"]\n"));
+  wait_until_grown(cluster, older, 0);
+  are_told(older, 1);
+  for (const auto job : {older, newer}) CHECK(cluster.job(job)["tasks"]["failed"] == 0);
+  CHECK(ledger_is_sound(cluster));
+}
+
 TEST_CASE("docs/preemption.md does what it says", "[scenario]") {
   ClusterSetup setup = four_processors();
   setup.coordinator_lines = "preempt_after: 1s\n";

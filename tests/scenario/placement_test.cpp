@@ -44,6 +44,30 @@ TEST_CASE("the examples of docs/dominant-shares.md run as they stand",
   CHECK(ledger_is_sound(cluster));
 }
 
+TEST_CASE("weights of single resources hold among real tasks, over a kill",
+          "[scenario][placement]") {
+  Cluster cluster(
+      {.agents = {{"node1", "cpu: 8, memory: 4GiB"}}, .coordinator_lines = "allocation: drf\n"});
+  cluster.start_coordinator();
+  cluster.apply_tenants("tenants: [{name: a, weights: {cpu: 3, memory: 1}}, {name: b}]");
+  for (const char* tenant : {"a", "b"})
+    (void)cluster.submit(job_file(tenant, 20, "command: [sleep, \"600\"]"));
+  cluster.start_agents();
+  const auto hold = [&](int of_a, int of_b) {
+    harness::wait_until(fmt::format("a holds {}, b {}", of_a, of_b), Duration(20'000), [&] {
+      return cluster.tenant("a")["running_tasks"] == of_a &&
+             cluster.tenant("b")["running_tasks"] == of_b;
+    });
+  };
+  hold(6, 2);
+  cluster.stop_coordinator(SIGKILL);
+  cluster.start_coordinator();
+  cluster.wait_for_nodes(1);
+  hold(6, 2);
+  CHECK(cluster.tenant("a")["weights"] == json({{"cpu", 3}, {"memory", 1}}));
+  CHECK(ledger_is_sound(cluster));
+}
+
 TEST_CASE("a placement rule chooses among nodes as they drain, die and restart",
           "[scenario][placement]") {
   Cluster cluster(unlike_nodes());

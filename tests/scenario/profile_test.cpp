@@ -94,6 +94,32 @@ TEST_CASE("a measurement goes on through a coordinator's death, and repeats noth
   CHECK(ledger_is_sound(cluster));
 }
 
+TEST_CASE("two resources are varied together, and ordinary runs count", "[scenario][profile]") {
+  Cluster cluster(roomy_node());
+  cluster.start();
+  const std::string file = job_of_class("both", "sleep 0.$((4 / OMP_NUM_THREADS))", "{}");
+  const json measured = measure(
+      cluster, file, {"--vary", "cpu=1,2", "--vary", "memory=32MiB,64MiB", "--repeat", "2"});
+  INFO(measured.dump(1));
+  CHECK(measured["submitted"] == 8);
+  const auto runs_with = [](const json& profile, int cpu, int memory) {
+    for (const json& entry : profile["amounts"])
+      if (entry["resources"] == json({{"cpu", cpu}, {"memory", memory}}))
+        return entry["runs"].get<int>();
+    return 0;
+  };
+  for (const int cpu : {1000, 2000})
+    for (const int memory : {32, 64}) CHECK(runs_with(measured["profile"], cpu, memory) == 2);
+
+  CHECK(cluster
+            .fairwater({"job", "run", "--tenant", "physics", "--class", "both", "--cpu", "2",
+                        "--memory", "64MiB", "--wait", "--", "sleep", "0.2"})
+            .status == 0);
+  const json shown = cluster.ask({"profile", "show", "both", "--tenant", "physics"})["profile"];
+  CHECK(runs_with(shown, 2000, 64) == 3);
+  CHECK(runs_with(shown, 2000, 32) == 2);
+}
+
 TEST_CASE("no more runs of a measurement are under way than it may have", "[scenario][profile]") {
   Cluster cluster(roomy_node());
   const WorkLog log(cluster.directory() / "work");
