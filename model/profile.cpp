@@ -20,6 +20,32 @@ ClassAmounts& entry_of(ClassProfile& profile, const NamedAmounts& resources) {
   return *profile.amounts.insert(place, {resources, {}, {}});
 }
 
+/// What an entry does not name it was given none of.
+bool has_amounts(const ClassAmounts& entry, const NamedAmounts& fixed) {
+  return std::all_of(fixed.begin(), fixed.end(), [&](const auto& amount) {
+    const auto found = entry.resources.find(amount.first);
+    return (found == entry.resources.end() ? 0 : found->second) == amount.second;
+  });
+}
+
+bool is_none(const NamedAmounts::value_type& amount) { return amount.second == 0; }
+
+/// But for what there is none of.
+bool has_same(NamedAmounts one, NamedAmounts other) {
+  std::erase_if(one, is_none);
+  std::erase_if(other, is_none);
+  return one == other;
+}
+
+/// What the job neither names nor leaves to the profile it does not ask for.
+bool has_other_amounts(const ClassAmounts& entry, const JobSpec& spec) {
+  const auto& left = spec.profiled.resources;
+  return std::any_of(entry.resources.begin(), entry.resources.end(), [&](const auto& amount) {
+    return amount.second > 0 && !spec.resources.contains(amount.first) &&
+           std::find(left.begin(), left.end(), amount.first) == left.end();
+  });
+}
+
 std::string amounts_text(const NamedAmounts& amounts) {
   std::string text;
   for (const auto& [name, amount] : amounts)
@@ -156,11 +182,7 @@ NamedAmounts ProfileCurve::amounts(std::size_t index) const {
 
 ProfileCurve curve_of(const ClassProfile& profile, const NamedAmounts& fixed) {
   return curve_among(profile, [&](const ClassAmounts& entry) {
-    return !is_of_whole_jobs(entry) &&
-           std::all_of(fixed.begin(), fixed.end(), [&](const auto& amount) {
-             const auto found = entry.resources.find(amount.first);
-             return found != entry.resources.end() && found->second == amount.second;
-           });
+    return !is_of_whole_jobs(entry) && has_amounts(entry, fixed);
   });
 }
 
@@ -171,7 +193,7 @@ ProfileCurve whole_curve_of(const ClassProfile& profile) {
 GrowthLimit growth_limit(const ClassProfile& profile, const NamedAmounts& resources) {
   const ProfileCurve measured = curve_among(profile, [&](const ClassAmounts& entry) {
     NamedAmounts of_tasks = entry.resources;
-    return of_tasks.erase(kTasks) > 0 && of_tasks == resources;
+    return of_tasks.erase(kTasks) > 0 && has_same(of_tasks, resources);
   });
   const std::vector<CurveAmount>& numbers = measured.curve.amounts;
   const CurvePoint* point = point_by(measured.curve, SaturationMethod::diagonal);
@@ -188,14 +210,21 @@ GrowthLimit growth_limit(const ClassProfile& profile, const NamedAmounts& resour
 Expected<JobSpec> with_profiled_amounts(JobSpec spec, const ClassProfile& profile) {
   NamedAmounts fixed;
   if (!spec.profiled.all) fixed = spec.resources;
-  const ProfileCurve measured = curve_of(profile, fixed);
+  const ProfileCurve measured = curve_among(profile, [&](const ClassAmounts& entry) {
+    return !is_of_whole_jobs(entry) && has_amounts(entry, fixed) &&
+           (spec.profiled.all || !has_other_amounts(entry, spec));
+  });
   const CurvePoint* point = point_by(measured.curve, SaturationMethod::diagonal);
   if (!point) return no_profile(spec, fixed);
   const NamedAmounts amounts = measured.amounts(point->amount);
   ProfiledAmounts taken;
   if (spec.profiled.all) spec.resources.clear();
+  const auto is_left = [&](const std::string& name) {
+    const auto& left = spec.profiled.resources;
+    return spec.profiled.all || std::find(left.begin(), left.end(), name) != left.end();
+  };
   for (const auto& [name, amount] : amounts) {
-    if (!spec.resources.emplace(name, amount).second) continue;
+    if (!is_left(name) || !spec.resources.emplace(name, amount).second) continue;
     taken.resources.push_back(name);
     if (name == "memory") taken.memory_steps = memory_above(measured, point->amount);
   }

@@ -109,6 +109,28 @@ TEST_CASE("what a job names itself stays, and bounds the runs that are looked at
   CHECK(cpu->profiled.memory_steps.empty());  // its memory is the job's own word
 }
 
+TEST_CASE("a job gets nothing by its profile that it does not ask for", "[unit][profile]") {
+  ClassProfile profile = measured();
+  for (const Amount gpus : {1, 2})
+    for (int run = 0; run < 3; ++run) {
+      NamedAmounts with_gpus = of(1000, 64);
+      with_gpus["gpu"] = gpus;
+      add_run(profile, with_gpus, took(100));
+    }
+  const auto memory = with_profiled_amounts(leaves({"memory"}, {{"cpu", 1000}}), profile);
+  REQUIRE(memory);
+  CHECK(memory->resources == of(1000, 128));
+  CHECK(memory->profiled.resources == std::vector<std::string>{"memory"});
+  const auto without =
+      with_profiled_amounts(leaves({"memory"}, {{"cpu", 1000}, {"gpu", 0}}), profile);
+  REQUIRE(without);
+  CHECK(without->resources.at("memory") == 128);
+  const auto with_one =
+      with_profiled_amounts(leaves({"memory"}, {{"cpu", 1000}, {"gpu", 1}}), profile);
+  REQUIRE(with_one);
+  CHECK(with_one->resources.at("memory") == 64);
+}
+
 TEST_CASE("without a run that tells, the command that makes one is named", "[unit][profile]") {
   const auto refused = [](const JobSpec& spec, const ClassProfile& profile) {
     const auto taken = with_profiled_amounts(spec, profile);
