@@ -225,15 +225,53 @@ std::optional<std::string> Archive::record(std::uint64_t number) const {
   return found;
 }
 
+caf::error records_missing(const std::string& archive, std::uint64_t first, std::uint64_t last) {
+  return make_error(ErrorCode::storage_damaged,
+                    "records " + std::to_string(first) + " to " + std::to_string(last) +
+                        " are missing: files of the archive in " + archive +
+                        " are gone. Put them back, from a backup or another coordinator's "
+                        "archive; or remove the older files, too, and do without.");
+}
+
+caf::error Archive::hole(std::uint64_t journal_begins) const {
+  const caf::error missing = hole_as_listed(journal_begins);
+  // While it was listed, files may have gone as the oldest.
+  return missing ? hole_as_listed(journal_begins) : missing;
+}
+
+caf::error Archive::hole_as_listed(std::uint64_t journal_begins) const {
+  std::uint64_t next = 0;
+  for (const SegmentName& segment : segments()) {
+    if (next > 0 && segment.first > next) return records_missing(path_, next, segment.first - 1);
+    next = std::max(next, segment.last + 1);
+  }
+  if (next > 0 && journal_begins > next) return records_missing(path_, next, journal_begins - 1);
+  return {};
+}
+
 void Archive::walk_journal(
     std::uint64_t first, std::uint64_t last,
     const std::function<bool(std::string_view key, std::string_view value)>& visit) const {
   bool goes_on = true;
+  std::uint64_t next = 0;
+  const auto check_joined = [&](std::uint64_t found) {
+    if (next == 0 || found <= next) return;
+    const ErrorDetails missing = details(records_missing(path_, next, found - 1));
+    throw StorageFault(missing.code, missing.message);
+  };
   for (const SegmentName& segment : segments()) {
     if (!goes_on || segment.first > last) return;
-    if (segment.last < first) continue;
+    if (segment.last < first) {
+      next = std::max(next, segment.last + 1);
+      continue;
+    }
     const auto reader = open(segment);
-    if (!reader) continue;
+    if (!reader) {  // removed meanwhile, with all that is older
+      next = 0;
+      continue;
+    }
+    check_joined(segment.first);
+    next = std::max(next, segment.last + 1);
     reader->walk(SegmentPart::journal, journal_key(std::max(first, segment.first)),
                  [&](std::string_view key, std::string_view value) {
                    goes_on = from_big_endian<std::uint64_t>(key) <= last && visit(key, value);

@@ -114,6 +114,11 @@ class SegmentWriter {
   std::unique_ptr<rocksdb::SstFileWriter> writer_;
 };
 
+/// `storage_damaged`, in words: files that had records up to `last` are gone, and not as the
+/// oldest.
+[[nodiscard]] caf::error records_missing(const std::string& archive, std::uint64_t first,
+                                         std::uint64_t last);
+
 class Archive {
  public:
   /// `ledger` is the ledger's directory. It need not have an archive.
@@ -127,6 +132,9 @@ class Archive {
   [[nodiscard]] std::vector<SegmentName> segments() const;
   /// Those with nothing that is newer than that record.
   [[nodiscard]] std::vector<SegmentName> segments_up_to(std::uint64_t newest) const;
+  /// records_missing() where one that should follow on another is not there, or, where that is
+  /// told, before the first record of the journal beside it; else none. O(files).
+  [[nodiscard]] caf::error hole(std::uint64_t journal_begins = 0) const;
   /// The newest one's last record; 0 when there is none.
   [[nodiscard]] std::uint64_t end() const;
   /// Null when it was removed meanwhile.
@@ -150,6 +158,7 @@ class Archive {
                   const std::function<bool(std::uint32_t index, const TaskRecord&)>& visit) const;
 
  private:
+  [[nodiscard]] caf::error hole_as_listed(std::uint64_t journal_begins) const;
   /// The one that has the job, or null.
   [[nodiscard]] std::unique_ptr<SegmentReader> segment_of(JobId id) const;
 

@@ -11,6 +11,7 @@
 #include "storage/files.hpp"
 #include "storage/fold.hpp"
 #include "storage/high_water.hpp"
+#include "storage/history.hpp"
 #include "storage/ledger.hpp"
 
 namespace fairwater::inline storage {
@@ -235,6 +236,8 @@ class BackupInWork {
   Expected<LedgerBackup> fill(const AddFiles& add_files, const std::function<WallTime()>& clock) {
     const auto began = std::chrono::steady_clock::now();
     if (caf::error full = check_space()) return full;
+    const std::uint64_t begins = journal_begin(Snapshot(database_));
+    if (caf::error missing = Archive(database_.directory(), env_).hole(begins)) return missing;
     rocksdb::Status status = database_.checkpoint(LedgerDirectory::database_path(work_));
     if (status.ok())
       status = copy_file(env_, LedgerDirectory::identity_path(database_.directory()),

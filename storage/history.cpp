@@ -45,7 +45,10 @@ HistoryReport HistoryCutter::cut(const Checkpointed& checkpoint, const HistoryLi
   report.dropped_jobs = jobs_.drop(limits, now, rests_);
   expire(limits, now, report);
   if (!report.is_empty()) look();
-  if (!rests_) failed("");
+  if (!rests_) {
+    const caf::error missing = archive_.hole();
+    failed(missing ? details(missing).message : "");
+  }
   return report;
 }
 
@@ -62,6 +65,7 @@ void HistoryCutter::failed(const std::string& why) {
 void HistoryCutter::look() {
   const auto segments = archive_.segments();
   const std::uint64_t bytes = archive_.bytes();
+  const caf::error missing = archive_.hole();
   const WallTime cut_at = segments.empty() ? WallTime{} : archive_.made_at(segments.back());
   const std::lock_guard lock(standing_mutex_);
   standing_.files = segments.size();
@@ -69,6 +73,7 @@ void HistoryCutter::look() {
   standing_.first = segments.empty() ? 0 : segments.front().first;
   standing_.last = segments.empty() ? 0 : segments.back().last;
   standing_.cut_at = cut_at;
+  if (missing) standing_.failure = details(missing).message;
 }
 
 void HistoryCutter::write_segment(const Checkpointed& checkpoint, HistoryReport& report) {

@@ -241,7 +241,15 @@ void Ledger::visit_journal(std::uint64_t from,
     return goes_on;
   };
   const std::uint64_t begin = journal_begin(snapshot);
-  if (from < begin) impl_->archive().walk_journal(from, begin - 1, take);
+  if (from < begin) {
+    const Archive& archive = impl_->archive();
+    archive.walk_journal(from, begin - 1, take);
+    const std::uint64_t end = archive.end();
+    if (goes_on && end > 0 && end + 1 < begin) {
+      const ErrorDetails missing = details(records_missing(archive.path(), end + 1, begin - 1));
+      throw StorageFault(missing.code, missing.message);
+    }
+  }
   if (goes_on) snapshot.walk(Family::journal, journal_key(from), false, take);
 }
 

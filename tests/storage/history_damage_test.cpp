@@ -112,6 +112,33 @@ TEST_CASE("a damaged archive is named, and the rest goes on", "[history][damage]
     CHECK_THAT(report.differences.front(),
                Contains("archive: records " + std::to_string(segments[1].first) + " to " +
                         std::to_string(segments[1].last) + " are missing"));
+    // Whoever reads hears of it, and does not go on behind it.
+    std::uint64_t newest = 0;
+    const auto note = [&](const JournalRecord& record) {
+      newest = record.number;
+      return true;
+    };
+    CHECK_THROWS_AS(written.ledger->visit_journal(1, note), StorageFault);
+    CHECK(newest == segments[0].last);
+    const std::string missing = "records " + std::to_string(segments[1].first) + " to " +
+                                std::to_string(segments[1].last) + " are missing";
+    const TemporaryDirectory elsewhere;
+    const auto backup = written.ledger->backup(elsewhere.path() + "/backup");
+    REQUIRE_FALSE(backup);
+    CHECK_THAT(details(backup.error()).message, StartsWith(missing));
+    CHECK_FALSE(fs::exists(elsewhere.path() + "/backup"));
+    written.cut();
+    CHECK_THAT(written.ledger->history().failure, StartsWith(missing));
+    written.ledger.reset();
+    written.ledger = must(Ledger::open(written.options));
+    CHECK_THAT(written.ledger->history().failure, StartsWith(missing));
+    // Without what is older nothing is missing but the beginning.
+    fs::remove(archive.path() + "/" + segments[0].text());
+    written.cut();
+    CHECK(written.ledger->history().failure.empty());
+    written.ledger->visit_journal(1, note);
+    CHECK(newest == written.ledger->last_number());
+    CHECK(written.ledger->backup(elsewhere.path() + "/backup"));
   }
   SECTION("the newest is gone") {
     fs::remove(archive.path() + "/" + segments[2].text());
