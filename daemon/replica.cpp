@@ -97,6 +97,8 @@ class DiskRoom {
     full_ = static_cast<bool>(space_.admit(full_ ? least_ : 0));
     return full_;
   }
+  /// Whether a full one has room for what one who takes over begins with.
+  [[nodiscard]] bool may_begin() const { return !space_.admit_beginning(0); }
   /// The ledger was refused something that needs more than the least.
   void set_full() { full_ = true; }
 
@@ -248,9 +250,9 @@ class Replica {
     const auto limits = connection_limits(config_, descriptor_limit());
     if (!limits) return limits.error();
     const auto following = std::make_shared<Following>(held_at(*opened_.ledger));
-    const Follower follower(
-        system, opened_.ledger, following,
-        {config_.member, std::string(kVersion), [this] { return replicas_of(*journal_); }});
+    const Follower follower(system, opened_.ledger, following,
+                            {config_.member, std::string(kVersion),
+                             [this] { return replicas_of(*journal_, config_.member); }});
     auto server =
         Server::start(system, follower.frontend(), server_options(config_, *limits, opened_));
     if (!server) return server.error();
@@ -270,18 +272,25 @@ class Replica {
         say_once(details(view.error()).message);
       } else {
         said_ = false;
+        following->note_seen();
         const auto taken = take_in(*opened_.ledger, *view,
                                    {config_.data, config_.replicas->prefix, std::string(kVersion)});
         if (!taken) return taken.error();
         behind = taken->behind;
         if (taken->disk_full) room_.set_full();
         const bool may_be_gone = silence.may_wait_for_next(*view, Clock::now());
-        following->set_leader(view->leader.name, view->leader.address, may_be_gone);
+        // Whoever follows does not lead, though nobody has taken over from it.
+        const bool is_own = view->leader.name == config_.member;
+        following->set_leader(is_own ? "" : view->leader.name, is_own ? "" : view->leader.address,
+                              may_be_gone);
         if (std::exchange(missed_leader, may_be_gone) && !may_be_gone) follower.heard_leader();
         const std::uint64_t holds = opened_.ledger->last_number();
         if (holds == view->head->number) following->set_held(asked_at, holds);
         if (holds > held) follower.grew(holds);
-        const bool can_lead = !has_full_disk();
+        const bool is_full = has_full_disk();
+        const bool can_lead =
+            may_lead(*journal_, config_.member, is_full, holds == view->head->number) &&
+            (!is_full || room_.may_begin());
         if (!behind && silence.is_over(*view, Clock::now()) && can_lead) return {};
       }
       if (stop_.wait(-1, behind ? 0 : silence.is_blind() ? kBlindLookMs : kLookMs)) {

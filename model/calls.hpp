@@ -347,6 +347,20 @@ struct ForgiveDebt {
   X(queryUsage, QueryUsage)         \
   X(readJournal, ReadJournal)
 
+/// What becomes durable before it is answered.
+#define FAIRWATER_CHANGING_CALLS(X) \
+  X(submitJob, SubmitJob)           \
+  X(cancelJob, CancelJob)           \
+  X(applyTenants, ApplyTenants)     \
+  X(removeTenant, RemoveTenant)     \
+  X(createToken, CreateToken)       \
+  X(revokeToken, RevokeToken)       \
+  X(removeNode, RemoveNode)         \
+  X(drainNode, DrainNode)           \
+  X(planDrain, PlanDrain)           \
+  X(trustLedger, TrustLedger)       \
+  X(forgiveDebt, ForgiveDebt)
+
 /// What may be asked again when its answer is lost: it changes nothing, or makes what it did the
 /// first time so again (a drain's deadline counts anew, what is applied was so already).
 #define FAIRWATER_REPEATABLE_CALLS(X) \
@@ -397,6 +411,8 @@ inline constexpr bool kByFollower = false FAIRWATER_FOLLOWER_CALLS(FAIRWATER_IS_
 /// Whether it may be asked again when its answer is lost.
 template <class Type>
 inline constexpr bool kRepeatable = false FAIRWATER_REPEATABLE_CALLS(FAIRWATER_IS_REQUEST);
+template <class Type>
+inline constexpr bool kChanges = false FAIRWATER_CHANGING_CALLS(FAIRWATER_IS_REQUEST);
 #undef FAIRWATER_IS_REQUEST
 
 }  // namespace fairwater::inline model

@@ -63,9 +63,13 @@ struct ReplicaInfo {
   std::string address;
   std::uint64_t cycle = 0;  ///< newest record on its disk
   std::string version;
-  WallTime heard;  ///< when it last said so, by its own clock
+  WallTime heard;              ///< when it last said so, by its own clock
+  std::int64_t silent_ms = 0;  ///< since it was last heard of, by the clock of who answers
   friend bool operator==(const ReplicaInfo&, const ReplicaInfo&) = default;
 };
+
+/// One that lives is heard of several times in a second.
+inline constexpr std::int64_t kSilentReplicaMs = 3000;
 
 /// By which rules a coordinator deals, as its coordinator.yaml says.
 struct DealingRules {

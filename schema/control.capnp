@@ -337,6 +337,7 @@ struct ReplicaInfo {
   cycle @2 :UInt64;  # newest record on its disk
   version @3 :Text;
   heard @4 :Int64;   # when it last said so, by its own clock
+  silentMs @5 :Int64;  # since it was last heard of, by the clock of who answers
 }
 
 struct LedgerDoubt {

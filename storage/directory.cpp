@@ -204,6 +204,12 @@ caf::error SpaceGuard::admit(std::uint64_t bytes) const {
                         " MiB must be. Nothing was written; make room and go on.");
 }
 
+caf::error SpaceGuard::admit_beginning(std::uint64_t bytes) const {
+  const caf::error full = admit(bytes);  // lets go of the reserve
+  const std::optional<std::uint64_t> free = free_bytes();
+  return !free || *free >= kOpeningBytes + bytes ? caf::error{} : full;
+}
+
 caf::error SpaceGuard::admit_opening() const {
   const std::optional<std::uint64_t> free = free_bytes();
   if (!free || *free >= kOpeningBytes) return {};

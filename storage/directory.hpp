@@ -78,6 +78,9 @@ class SpaceGuard {
   /// `disk_full` when less than the minimum would be left after `bytes` more; lets go of the
   /// reserve when space is so short that the database could not even flush. One statvfs.
   [[nodiscard]] caf::error admit(std::uint64_t bytes) const;
+  /// As admit(), of what a coordinator begins with: a record of some hundred bytes, which may take
+  /// of what is kept free, so that somebody keeps what runs while all disks are full.
+  [[nodiscard]] caf::error admit_beginning(std::uint64_t bytes) const;
   /// `disk_full` when not even the files that opening makes would fit: RocksDB ends the process
   /// then.
   [[nodiscard]] caf::error admit_opening() const;

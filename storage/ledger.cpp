@@ -245,6 +245,21 @@ caf::error Ledger::Impl::stage(std::vector<JournalBody> bodies, Group& group) {
   return complete(group);
 }
 
+namespace {
+
+bool are_beginnings(const std::vector<std::string>& records) {
+  return std::all_of(records.begin(), records.end(), [](const std::string& bytes) {
+    const auto record = from_bytes<JournalRecord>(bytes);
+    return record && std::holds_alternative<CoordinatorStarted>(record->body);
+  });
+}
+
+}  // namespace
+
+caf::error Ledger::Impl::admit(const Group& group, std::uint64_t bytes) const {
+  return group.begins ? space_.admit_beginning(bytes) : space_.admit(bytes);
+}
+
 caf::error Ledger::Impl::complete(Group& group) {
   state_->write_changes([&](Family family, const std::string& key,
                             const std::optional<std::string>& bytes) {
@@ -254,7 +269,7 @@ caf::error Ledger::Impl::complete(Group& group) {
   });
   group.after = state_->meta;
   const std::size_t unwritten = agreed_ ? agreed_->batch.GetDataSize() : 0;
-  if (caf::error full = space_.admit(2 * (unwritten + group.batch.GetDataSize()))) return full;
+  if (caf::error full = admit(group, 2 * (unwritten + group.batch.GetDataSize()))) return full;
   return raise_needs(group);
 }
 
@@ -285,8 +300,11 @@ Expected<std::vector<Receipt>> Ledger::Impl::append(std::vector<JournalBody> bod
   forget_unwritten();
   if (caf::error error = refuse_when_broken()) return error;
   if (bodies.empty()) return std::vector<Receipt>{};
-  if (caf::error full = space_.admit(0)) return full;
   Group group;
+  group.begins = std::all_of(bodies.begin(), bodies.end(), [](const JournalBody& body) {
+    return std::holds_alternative<CoordinatorStarted>(body);
+  });
+  if (caf::error full = admit(group, 0)) return full;
   if (caf::error error = stage(std::move(bodies), group)) return undone(error);
   if (options_.store)
     if (caf::error refused = options_.store->commit(for_store(group))) return undone(refused);
@@ -345,8 +363,9 @@ caf::error Ledger::Impl::follow(const std::vector<std::string>& records) {
   forget_unwritten();
   if (caf::error error = refuse_when_broken()) return error;
   if (records.empty()) return {};
-  if (caf::error full = space_.admit(0)) return full;
   Group group;
+  if (space_.admit(0)) group.begins = are_beginnings(records);
+  if (caf::error full = admit(group, 0)) return full;
   for (const std::string& bytes : records)
     if (caf::error error = stage_followed(bytes, group)) return undone(error);
   if (caf::error error = complete(group)) return undone(error);
@@ -441,6 +460,8 @@ HistoryStanding Ledger::history() const {
   standing.checkpoint = impl_->meta().checkpoint;
   return standing;
 }
+
+caf::error Ledger::room() const { return impl_->space().admit(0); }
 
 VerifyReport Ledger::verify(VerifyScope scope) const {
   return verify_snapshot(Snapshot(impl_->database()), impl_->archive(), scope);

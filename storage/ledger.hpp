@@ -197,6 +197,8 @@ class Ledger {
   void history_failed(const caf::error& why);
   /// From any thread. Reads no file.
   [[nodiscard]] HistoryStanding history() const;
+  /// `disk_full` while nothing is taken in for want of room. From any thread; one statvfs.
+  [[nodiscard]] caf::error room() const;
 
   /// Rebuilds everything from the journal in memory and compares it, family by family, with what is
   /// stored; checks the hash chain and that nets sum to zero. Where history was archived it begins

@@ -77,7 +77,9 @@ class Ledger::Impl {
     std::vector<Receipt> receipts;
     WallTime newest;                      ///< time of the record before the next
     JournalFormat format = kFirstFormat;  ///< that readers of these have to know
+    bool begins = false;                  ///< what a coordinator begins with, and nothing else
   };
+  [[nodiscard]] caf::error admit(const Group& group, std::uint64_t bytes) const;
   /// `not_supported` when it is of a kind that a newer version brought.
   caf::error read_newest(const Snapshot& snapshot);
   /// The directory says what readers have to know, before there is anything of it.

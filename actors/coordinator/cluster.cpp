@@ -142,6 +142,10 @@ Expected<Cluster> start_cluster(caf::actor_system& system, std::shared_ptr<Ledge
     const auto held = ledger.lock();
     return held ? held->history() : HistoryStanding{};
   };
+  context->room = [ledger = std::weak_ptr<Ledger>(ledger)] {
+    const auto held = ledger.lock();
+    return held ? held->room() : caf::error{};
+  };
   Cluster cluster;
   cluster.ledger = ledger;
   cluster.context = context;

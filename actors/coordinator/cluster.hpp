@@ -81,6 +81,7 @@ struct ClusterContext {
   std::shared_ptr<HeartbeatPace> pace;
   std::function<LedgerEnd()> ledger_end;  ///< the newest durable record
   std::function<HistoryStanding()> history;
+  std::function<caf::error()> room;  ///< as Ledger::room
   std::function<WallTime()> wall_clock = wall_time_now;
 };
 

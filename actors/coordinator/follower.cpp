@@ -244,6 +244,12 @@ void Following::set_leader(std::string name, std::string address, bool may_be_go
   name_ = std::move(name);
   address_ = std::move(address);
   may_be_gone_ = may_be_gone;
+  seen_at_ = Clock::now();
+}
+
+void Following::note_seen() {
+  const std::lock_guard lock(mutex_);
+  seen_at_ = Clock::now();
 }
 
 bool Following::may_be_gone() const {
@@ -272,8 +278,14 @@ std::int64_t Following::age_ms(Clock::time_point now) const {
   return std::chrono::ceil<std::chrono::milliseconds>(now - held_at_).count();
 }
 
-caf::error Following::refusal() const {
+caf::error Following::refusal(Clock::time_point now) const {
   const std::lock_guard lock(mutex_);
+  const auto unseen = std::chrono::duration_cast<std::chrono::seconds>(now - seen_at_);
+  if (unseen >= kBlindAfter)
+    return make_not_leader("this coordinator follows, and etcd has not answered it for " +
+                               std::to_string(unseen.count()) + " s" +
+                               (name_.empty() ? "" : "; " + name_ + " led before, at " + address_),
+                           address_);
   if (name_.empty())
     return make_not_leader("this coordinator follows, and nobody leads at the moment", {});
   return make_not_leader("this coordinator follows; " + name_ + " leads, at " + address_, address_);

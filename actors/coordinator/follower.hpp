@@ -31,6 +31,9 @@ namespace fairwater::inline actors::inline coordinator {
 /// Less than agents and clients wait for one of several addresses.
 inline constexpr std::chrono::seconds kLongestWait{1};
 
+/// Who leads is asked ten times in a second.
+inline constexpr std::chrono::seconds kBlindAfter{2};
+
 /// What a coordinator that follows knows of the others. From any thread.
 class Following {
  public:
@@ -41,6 +44,8 @@ class Following {
 
   /// `may_be_gone`: it has not been heard of for longer than usual, or has left.
   void set_leader(std::string name, std::string address, bool may_be_gone = false);
+  /// etcd has answered: who leads is known, or that nobody does.
+  void note_seen();
   /// All that was durable at that moment is held; `end` is the newest record.
   void set_held(Clock::time_point at, std::uint64_t end);
 
@@ -50,15 +55,16 @@ class Following {
   [[nodiscard]] std::uint64_t end() const;
   [[nodiscard]] std::int64_t age_ms(Clock::time_point now) const;
   /// The answer to what only a leader may do.
-  [[nodiscard]] caf::error refusal() const;
+  [[nodiscard]] caf::error refusal(Clock::time_point now = Clock::now()) const;
 
  private:
   mutable std::mutex mutex_;
-  std::string name_;           // guarded by mutex_; empty: nobody is known to lead
-  std::string address_;        // guarded by mutex_
-  bool may_be_gone_ = false;   // guarded by mutex_
-  Clock::time_point held_at_;  // guarded by mutex_
-  std::uint64_t end_ = 0;      // guarded by mutex_
+  std::string name_;                          // guarded by mutex_; empty: nobody is known to lead
+  Clock::time_point seen_at_ = Clock::now();  // guarded by mutex_; when that was last asked
+  std::string address_;                       // guarded by mutex_
+  bool may_be_gone_ = false;                  // guarded by mutex_
+  Clock::time_point held_at_;                 // guarded by mutex_
+  std::uint64_t end_ = 0;                     // guarded by mutex_
 };
 
 struct FollowerSettings {

@@ -115,11 +115,27 @@ namespace {
 
 using namespace frontend_work;
 
+template <class Request>
+bool changes(const Request& request) {
+  if constexpr (requires { request.dry_run; }) return !request.dry_run;
+  return kChanges<Request>;
+}
+
+/// Nothing is begun that nobody knows when it will end.
+caf::error check_majority(const ClusterContext& context) {
+  const auto& leadership = context.settings.leadership;
+  if (!leadership || leadership->is_confirmed()) return {};
+  const std::string why = leadership->why_waiting();
+  return why.empty() ? caf::error{} : make_error(ErrorCode::unavailable, why);
+}
+
 /// A call goes to the frontend's own answer(), or as a whole to the coordinator.
 template <class Request>
 auto answering(FrontendSelf self) {
   return [self](const Request& request) -> caf::result<typename Request::Answer> {
     if (auto refused = check_role(request)) return refused;
+    if (changes(request))
+      if (auto refused = check_majority(*self->state.context)) return refused;
     if constexpr (kByCoordinator<Request>)
       return self->delegate(self->state.coordinator, request);
     else

@@ -8,7 +8,10 @@ std::string why_not_granting(const CoordinatorState& state) {
   if (!state.trust.holds()) return state.trust.why_not();
   const auto& leadership = state.context->settings.leadership;
   std::string waiting = leadership ? leadership->why_waiting() : std::string{};
-  return waiting.empty() ? state.why_not_granting : waiting;
+  if (!waiting.empty()) return waiting;
+  if (!state.why_not_granting.empty()) return state.why_not_granting;
+  const caf::error full = state.context->room();  // also while nobody has asked for anything
+  return full ? details(full).message : std::string{};
 }
 
 /// Of one with tenants, what they have together.

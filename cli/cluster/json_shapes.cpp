@@ -75,7 +75,8 @@ Json replicas_json(const ClusterStatus& status) {
                             {"cycle", replica.cycle},
                             {"behind", records_behind(replica, status)},
                             {"software", replica.version},
-                            {"heard_at", json_time(replica.heard)}});
+                            {"heard_at", json_time(replica.heard)},
+                            {"silent_ms", replica.silent_ms}});
   return replicas;
 }
 

@@ -80,6 +80,11 @@ int hand_over(const Context& context) {
   for (const auto deadline = std::chrono::steady_clock::now() + kHandOverPatience;;) {
     const auto status = session.ask([](Client& client) { return client.status(); });
     if (!status) return context.fail(status.error());
+    if (status->epoch != before->epoch && status->leader == before->leader)
+      return context.fail(
+          make_error(ErrorCode::wrong_state, status->leader + " leads again, since epoch " +
+                                                 std::to_string(status->epoch) +
+                                                 ": no other coordinator took over"));
     if (status->epoch != before->epoch) {
       if (context.json())
         context.print_json(

@@ -64,9 +64,12 @@ namespace {
 
 std::string replica_text(const ClusterStatus& status) {
   std::string text;
-  for (const auto& replica : status.replicas)
+  for (const auto& replica : status.replicas) {
     text += fmt::format("{}{} at {}, {} records behind", text.empty() ? "" : "; ", replica.name,
                         replica.address, records_behind(replica, status));
+    if (replica.silent_ms >= kSilentReplicaMs)
+      text += fmt::format(", NOT HEARD OF for {} s", replica.silent_ms / 1000);
+  }
   return text;
 }
 

@@ -31,6 +31,15 @@ std::string random_request_id() {
 Session::Session(const Context& context, std::chrono::milliseconds patience)
     : context_(&context), patience_(patience) {}
 
+bool Session::pause(Retries& retries) const {
+  const auto now = std::chrono::steady_clock::now();
+  if (!retries.since) retries = {now, kFirstPause};
+  if (now + retries.pause > *retries.since + patience_) return false;
+  std::this_thread::sleep_for(retries.pause);  // nothing tells when it can be done
+  retries.pause = std::min(retries.pause * 2, kLongestPause);
+  return true;
+}
+
 caf::error Session::connect() {
   auto client = addresses_ ? context_->connect(*addresses_) : context_->connect();
   if (!client) return client.error();

@@ -31,18 +31,26 @@ class Session {
   /// that has just started takes nothing in until its nodes have spoken: that long it is asked.
   [[nodiscard]] Expected<JobId> submit(const JobSpec& spec, std::string request_id = {});
 
-  /// The answer to `call(Client&)`, asked again on a new connection when the old one breaks. Only
-  /// for calls that may be made twice.
+  /// The answer to `call(Client&)`, asked again on a new connection when the old one breaks, or
+  /// when who answers cannot do it now: with growing pauses, until patience is at its end. Only for
+  /// calls that may be made twice.
   template <class Call>
   auto ask(Call call) -> decltype(call(std::declval<Client&>())) {
-    for (;;) {
+    for (Retries retries;;) {
       auto answer = call(*client_);
-      if (answer || !is_undone(answer.error())) return answer;
+      if (answer || !is_undone(answer.error()) || !pause(retries)) return answer;
       if (auto error = reconnect()) return error;
     }
   }
 
  private:
+  struct Retries {
+    std::optional<std::chrono::steady_clock::time_point> since{};  ///< of the first
+    std::chrono::milliseconds pause{};
+  };
+  /// Before the next try; false when patience is at its end.
+  [[nodiscard]] bool pause(Retries& retries) const;
+
   const Context* context_;
   std::optional<AddressList> addresses_;  ///< where it was connected last comes first
   std::chrono::milliseconds patience_;

@@ -10,7 +10,7 @@ namespace {
 
 /// What a follower may be behind, and silent for, that is asked to take over.
 constexpr std::uint64_t kMostBehind = 10'000;
-constexpr std::int64_t kMostSilentMs = 10'000;
+constexpr std::int64_t kMostSilentMs = kSilentReplicaMs;
 
 /// What shares a synced write: a crash loses all of it or nothing.
 constexpr std::size_t kMostBytesAtOnce = std::size_t{4} << 20;
@@ -120,11 +120,23 @@ caf::error check_backup(const LedgerMark& end, const JournalView& view, const Re
                         "Take a backup of the coordinator that leads (fairwater ledger backup)");
 }
 
-std::vector<ReplicaInfo> replicas_of(const EtcdJournal& journal) {
+std::vector<ReplicaInfo> replicas_of(const EtcdJournal& journal, const std::string& own) {
   std::vector<ReplicaInfo> infos;
-  for (const auto& holds : journal.replicas())
-    infos.push_back({holds.name, holds.address, holds.number, holds.version, holds.at});
+  for (const auto& holds : journal.replicas()) {
+    const std::int64_t silent_ms = holds.name == own ? 0 : journal.silent_ms(holds);
+    infos.push_back({holds.name, holds.address, holds.number, holds.version, holds.at, silent_ms});
+  }
   return infos;
+}
+
+bool may_lead(const EtcdJournal& journal, const std::string& own, bool has_full_disk,
+              bool holds_all) {
+  if (!has_full_disk) return true;
+  const auto all = journal.replicas();
+  return holds_all && std::none_of(all.begin(), all.end(), [&](const ReplicaHolds& holds) {
+           return holds.name != own && !holds.disk_full &&
+                  journal.was_heard(holds.name, kMostSilentMs);
+         });
 }
 
 std::string Leading::why_waiting() const {
@@ -143,6 +155,8 @@ std::string Leading::why_waiting() const {
 }
 
 caf::error Leading::hand_over() const {
+  if (const auto silent_ms = journal_.unanswered_ms(); silent_ms && *silent_ms >= kConfirmedMs)
+    return make_error(ErrorCode::wrong_state, why_waiting() + ": nobody could take over");
   const auto all = journal_.replicas();
   const auto own = std::find_if(all.begin(), all.end(),
                                 [&](const ReplicaHolds& holds) { return holds.name == name_; });
@@ -153,7 +167,7 @@ caf::error Leading::hand_over() const {
   };
   if (std::none_of(all.begin(), all.end(), can_lead))
     return make_error(ErrorCode::wrong_state,
-                      "no other coordinator was heard of within 10 s that has all but the newest " +
+                      "no other coordinator was heard of within 3 s that has all but the newest " +
                           std::to_string(kMostBehind) + " records and room on its disk");
   on_hand_over_();
   return {};

@@ -36,7 +36,15 @@ struct TakenIn {
 [[nodiscard]] caf::error check_backup(const LedgerMark& end, const JournalView& view,
                                       const ReplicaPlace& place);
 
-[[nodiscard]] std::vector<ReplicaInfo> replicas_of(const EtcdJournal& journal);
+/// `own`: of the coordinator that asks, which hears itself.
+[[nodiscard]] std::vector<ReplicaInfo> replicas_of(const EtcdJournal& journal,
+                                                   const std::string& own);
+
+/// Whether a coordinator that follows has room to lead. One whose disk is full leaves it to another
+/// that lives and has some; where none is, somebody has to that holds all: nothing is granted then,
+/// but what runs is kept.
+[[nodiscard]] bool may_lead(const EtcdJournal& journal, const std::string& own, bool has_full_disk,
+                            bool holds_all);
 
 /// How one that leads stands, as the journal tells it.
 class Leading final : public Leadership {
@@ -47,7 +55,7 @@ class Leading final : public Leadership {
   std::string name() const override { return name_; }
   bool is_confirmed() const override { return journal_.is_confirmed(kConfirmedMs); }
   std::string why_waiting() const override;
-  std::vector<ReplicaInfo> replicas() const override { return replicas_of(journal_); }
+  std::vector<ReplicaInfo> replicas() const override { return replicas_of(journal_, name_); }
   caf::error hand_over() const override;
 
  private:

@@ -126,6 +126,7 @@ struct Fields<ReplicaInfo> {
     FAIRWATER_FIELD(cycle, Cycle);
     FAIRWATER_FIELD(version, Version);
     FAIRWATER_FIELD(heard, Heard);
+    FAIRWATER_FIELD(silent_ms, SilentMs);
   }
 };
 

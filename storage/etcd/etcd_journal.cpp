@@ -197,6 +197,15 @@ bool EtcdJournal::was_heard(const std::string& name, std::int64_t within_ms) con
          options_.now() - heard->second <= std::chrono::milliseconds(within_ms);
 }
 
+std::int64_t EtcdJournal::silent_ms(const ReplicaHolds& holds) const {
+  const std::lock_guard lock(mutex_);
+  if (const auto heard = heard_.find(holds.name); heard != heard_.end())
+    return std::chrono::duration_cast<std::chrono::milliseconds>(options_.now() - heard->second)
+        .count();
+  return std::max<std::int64_t>(
+      0, (options_.wall_clock().microseconds - holds.at.microseconds) / 1000);
+}
+
 caf::error EtcdJournal::commit(const RecordGroup& group) {
   const bool takes_over = group.after.epoch != group.before.epoch;
   const std::uint64_t first = group.before.number + 1;

@@ -148,6 +148,8 @@ class EtcdJournal final : public JournalStore {
   /// Whether it said something new within this time, by this process's clock: those of two machines
   /// may be far apart. From any thread.
   [[nodiscard]] bool was_heard(const std::string& name, std::int64_t within_ms) const;
+  /// Since then; where it never did, by the date of its last word. From any thread.
+  [[nodiscard]] std::int64_t silent_ms(const ReplicaHolds& holds) const;
   /// What is said of this coordinator's disk from the next look() or beat on. From any thread.
   void set_disk_full(bool full) { disk_full_ = full; }
 

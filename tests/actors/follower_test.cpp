@@ -218,4 +218,21 @@ TEST_CASE("who follows the journal with a follower hears of what it took in", "[
 }
 
 }  // namespace
+
+TEST_CASE("one that follows and sees nothing says so", "[unit][replica]") {
+  Following following;
+  const auto now = Following::Clock::now();
+  const auto says = [&](std::chrono::milliseconds later) {
+    const auto refusal = following.refusal(now + later);
+    CHECK(details(refusal).code == ErrorCode::not_leader);
+    return details(refusal).message;
+  };
+  CHECK(says({}) == "this coordinator follows, and nobody leads at the moment");
+  following.set_leader("one", "head1:7400");
+  CHECK(says(std::chrono::seconds(1)) == "this coordinator follows; one leads, at head1:7400");
+  CHECK_THAT(says(std::chrono::seconds(12)),
+             Catch::StartsWith("this coordinator follows, and etcd has not answered it for 1") &&
+                 Catch::EndsWith("; one led before, at head1:7400"));
+}
+
 }  // namespace fairwater

@@ -90,6 +90,26 @@ TEST_CASE("the status says who leads, how far the others are, and why it waits",
   CHECK(status.why_not_granting == "no majority answers");
 }
 
+TEST_CASE("what would have to become durable is refused while no majority answers",
+          "[actor][replica]") {
+  const auto leadership = std::make_shared<ShownLeadership>();
+  ClusterFixture cluster(settings_with(leadership));
+  const auto drain = [&] {
+    const auto refused =
+        cluster.ask<Done>(DrainNode{cluster.operator_caller(), "nobody", "test", true, 0});
+    REQUIRE_FALSE(refused);
+    return details(refused.error());
+  };
+  leadership->confirmed = false;  // for a moment
+  CHECK(drain().code == ErrorCode::not_found);
+  leadership->waiting = "no majority answers";
+  CHECK(drain().code == ErrorCode::unavailable);
+  CHECK(drain().message == "no majority answers");
+  CHECK(cluster.ask<TenantList>(ListTenants{cluster.operator_caller()}));
+  leadership->confirmed = true;  // etcd has no room, as the ledger says where it matters
+  CHECK(drain().code == ErrorCode::not_found);
+}
+
 TEST_CASE("an operator lets another coordinator lead, where there is one", "[actor][replica]") {
   const auto leadership = std::make_shared<ShownLeadership>();
   ClusterFixture cluster(settings_with(leadership));

@@ -68,6 +68,7 @@ TEST_CASE("room that is planned for a gang is no reason to wait below a min, or 
   waiting.limit_ms = 60'000;
   if (!is_for_min) waiting.preemption = kUrgent;
   const JobId job = model.submit(waiting, 2);
+  model.pass(1000);  // a min is looked at each second
   CHECK(model.run().size() == 2);
   model.end_reclaimed();
   CHECK(model.run().empty());

@@ -222,7 +222,9 @@ void Cluster::wait_again(const TaskKey& task, bool had_grown) {
 std::size_t Cluster::pass(LedgerMs time_ms, std::int64_t credits_ms) {
   now_ms_ += time_ms;
   cycle_.pass_to(now_ms_);
-  if (const auto settlement = cycle_.settle_time()) check_settlement(*settlement);
+  std::map<TenantId, MicroUnits> parts;
+  for (const auto& [tenant, terms] : tenants_) parts[tenant] = cycle_.tenant(tenant).part;
+  if (const auto settlement = cycle_.settle_time()) check_settlement(*settlement, parts);
   (void)cycle_.settle_credits(credits_ms);
   std::vector<Reclaim> given_back;
   for (bool goes_on = true; goes_on;) {

@@ -168,8 +168,9 @@ class Cluster {
   void check_min_of_group(GroupId group, const std::vector<Reclaim>& reclaims);
   void note_promise(JobId claimant, TenantId preempted);
   [[nodiscard]] bool is_promised_to_others(TenantId tenant) const;
-  /// Of time: who lends and borrows may, up to its caps.
-  void check_settlement(const TimeSettlement& settlement);
+  /// Of time: who lends and borrows may, up to its caps, of the parts that they had until then.
+  void check_settlement(const TimeSettlement& settlement,
+                        const std::map<TenantId, MicroUnits>& parts);
   void check_sums();
   void check_nobody_could_start();
 

@@ -380,7 +380,8 @@ void Cluster::check_min_of_group(GroupId group, const std::vector<Reclaim>& recl
   }
 }
 
-void Cluster::check_settlement(const TimeSettlement& settlement) {
+void Cluster::check_settlement(const TimeSettlement& settlement,
+                               const std::map<TenantId, MicroUnits>& parts) {
   Units sum = 0;
   for (const TimeLine& line : settlement.lines) {
     INFO("tenant " << line.tenant.value << ", " << line.position);
@@ -388,7 +389,7 @@ void Cluster::check_settlement(const TimeSettlement& settlement) {
     const Units before = std::exchange(nets_[line.tenant], nets_[line.tenant] + line.position);
     const Units after = before + line.position;
     sum += line.position;
-    const MicroUnits part = cycle_.tenant(line.tenant).part;
+    const MicroUnits part = parts.at(line.tenant);
     // What it owes it pays back, whether it may lend or not, and likewise.
     if (line.position > 0) {
       REQUIRE((terms.may_lend || after <= 1));

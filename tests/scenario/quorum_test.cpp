@@ -1,5 +1,7 @@
 // Three coordinators where a majority of etcd or room on a disk is gone, and what those show that
 // follow.
+#include <memory>
+
 #include "tests/scenario/replicas_support.hpp"
 
 namespace fairwater::scenario {
@@ -213,6 +215,47 @@ TEST_CASE("a leader whose disk stays full lets another lead that has room",
   have_lead("one");
   goes_on();
   check_work(cluster, log, work.stop());
+  check_ledgers(replicas);
+}
+
+TEST_CASE("when the disks of all coordinators fill one of them leads, and keeps what runs",
+          "[scenario][replicas]") {
+  if (!has_etcd_or_skips() || !is_root_or_skips("a tmpfs")) return;
+  std::map<std::string, std::unique_ptr<SmallDisk>> disks;
+  std::map<std::string, std::filesystem::path> data;
+  for (const char* name : {"one", "two", "three"}) {
+    disks[name] = std::make_unique<SmallDisk>("192m");
+    data[name] = *disks[name] / "data";
+  }
+  Replicas replicas({.configuration = kConfiguration, .data = data});
+  Cluster cluster(beside(replicas));
+  const WorkLog log(cluster.directory() / "work");
+  start(replicas, cluster);
+  const auto job = cluster.submit(job_file("steady", 1, log.command_line("sleep 25")));
+  harness::wait_until("it runs", kPatience, [&] { return log.starts().size() == 1; });
+  const std::string leader = replicas.wait_for_leader();
+  disks.at(leader)->fill();
+  harness::wait_until("it lets another lead", kPatience, [&] {
+    return replicas.log_of(leader).find("is full: another coordinator is to lead") !=
+           std::string::npos;
+  });
+  for (const auto& [name, disk] : disks)
+    if (name != leader) disk->fill();
+  // Whoever leads by now, or again, says so within the time in which what runs is kept.
+  const auto status = [&] {
+    const Completed asked = replicas.fairwater({"status", "--json"});
+    return asked.status == 0 ? json::parse(asked.output)["cluster"] : json();
+  };
+  harness::wait_until("somebody leads whose disk is full", Duration(12'000), [&] {
+    const json now = status();
+    return !now.is_null() && now["granting"] == false &&
+           now["why_not_granting"].get<std::string>().find("is full") != std::string::npos;
+  });
+  // Longer than a lease.
+  harness::wait_until("its 25 s are over", kPatience, [&] { return log.runs().front().ended > 0; });
+  for (const auto& [name, disk] : disks) disk->make_room();
+  CHECK(cluster.wait({job}, kPatience) == 0);
+  CHECK(each_ran_once(log, {{job, 1}}));
   check_ledgers(replicas);
 }
 

@@ -75,6 +75,43 @@ TEST_CASE("a full disk refuses appends before it writes, and room heals it", "[u
   CHECK(must(Ledger::verify_directory(disk / "ledger")).ok);
 }
 
+TEST_CASE("on a full disk a coordinator begins, and one that follows takes that in",
+          "[unit][damage]") {
+  const SmallDisk disk;
+  if (!disk.mounted()) {
+    WARN("skipped: a tmpfs can be mounted by root alone");
+    return;
+  }
+  const TemporaryDirectory elsewhere;
+  auto leader = must(Ledger::open(options_for(elsewhere / "ledger")));
+  LedgerOptions options = options_for(disk / "ledger");
+  options.min_free_bytes = 4 << 20;
+  auto follower = must(Ledger::open(options));
+  const auto follow = [&] {
+    return follower->follow({to_bytes(*leader->record(follower->last_number() + 1))});
+  };
+  const auto beginning = [](const Ledger& ledger) {
+    CoordinatorStarted started;
+    started.epoch = ledger.epoch() + 1;
+    return started;
+  };
+  must(leader->append(founding()));
+  while (follower->last_number() < leader->last_number()) REQUIRE_FALSE(follow());
+  disk.fill(3 << 20);
+  must(leader->append({beginning(*leader)}));
+  CHECK_FALSE(follow());
+  CHECK(follower->append({beginning(*follower)}));
+  // Nothing else is.
+  const auto refused =
+      follower->append({beginning(*follower), JobSubmitted{{}, TenantId{1}, job_spec("a", 1)}});
+  REQUIRE_FALSE(refused);
+  CHECK(code_of(refused.error()) == ErrorCode::disk_full);
+  CHECK(follower->room());
+  disk.empty();
+  CHECK_FALSE(follower->room());
+  CHECK(follower->verify().ok);
+}
+
 TEST_CASE("a disk without room for opening is an error, not the end of the process",
           "[unit][damage]") {
   const SmallDisk disk;

@@ -59,7 +59,7 @@ LedgerOptions Coordinator::ledger_options() {
   options.directory = kLedgerDirectory;
   options.create = true;
   options.env = disk_.get();
-  options.min_free_bytes = 1 << 16;
+  options.min_free_bytes = 4 << 20;
   options.clock = [this] { return wall_time(); };
   return options;
 }

@@ -210,8 +210,9 @@ bool Replica::follow() {
       saw_leader_ = view->leader.name;
       journal_->set_disk_full(disk().full);
       check_ledger();
-      const bool has_room = !taken->disk_full && !disk().full;
-      if (!behind && silence.is_over(*view, now()) && has_room) return true;
+      const bool can_lead = may_lead(*journal_, name_, taken->disk_full || disk().full,
+                                     ledger_->last_number() == view->head->number);
+      if (!behind && silence.is_over(*view, now()) && can_lead) return true;
     }
     if (stage_.time.now_us() >= cut_history_at_us_) {
       cut_history_at_us_ = stage_.time.now_us() + kHistoryPause_us;
