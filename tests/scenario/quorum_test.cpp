@@ -26,6 +26,14 @@ TEST_CASE("without a majority nothing is acknowledged, tasks run on, and it heal
            json::parse(status.output)["cluster"]["why_not_granting"].get<std::string>().find(
                "no majority of etcd") == 0;
   });
+  // What nobody would know to be done is not begun, by whoever leads.
+  const auto refused = [&](const std::vector<std::string>& command) {
+    const Completed asked = replicas.fairwater(command, replicas.address(leader));
+    CHECK_THAT(asked.errors, Catch::Contains("no majority of etcd has answered for"));
+    return asked.status;
+  };
+  CHECK(refused({"token", "create", "--operator"}) == 3);
+  CHECK(refused({"coordinator", "handover"}) == 1);
   // Nobody hears of this job before it is durable.
   harness::ChildProcess submitting(
       {.command = {harness::programs_directory() / "fairwater", "job", "run", "--quiet", "--tenant",
