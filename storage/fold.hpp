@@ -27,11 +27,6 @@ namespace fairwater::inline storage {
 /// So that the journal says it, too.
 void note_restarts(JournalRecord& record, std::vector<ServiceRestart> restarts);
 
-/// Before the record is applied, so that it says what counts: of a gang all tasks are told to make
-/// room where one is, and results that make room with it (state/gang.hpp) say so. The answer has
-/// these.
-[[nodiscard]] std::vector<TaskKey> take_gangs_whole(State& state, JournalRecord& record);
-
 /// Hash of a journal record's bytes: BLAKE2b-256.
 [[nodiscard]] Hash hash_of(std::string_view bytes);
 

@@ -11,6 +11,7 @@
 #include "storage/ledger_impl.hpp"
 #include "storage/standing_state.hpp"
 #include "storage/verify.hpp"
+#include "storage/whole_gangs.hpp"
 
 namespace fairwater::inline storage {
 namespace {
