@@ -28,21 +28,16 @@ bool has_amounts(const ClassAmounts& entry, const NamedAmounts& fixed) {
   });
 }
 
-bool is_none(const NamedAmounts::value_type& amount) { return amount.second == 0; }
-
-/// But for what there is none of.
-bool has_same(NamedAmounts one, NamedAmounts other) {
-  std::erase_if(one, is_none);
-  std::erase_if(other, is_none);
-  return one == other;
+bool is_left(const ProfiledAmounts& profiled, const std::string& name) {
+  const auto& left = profiled.resources;
+  return profiled.all || std::find(left.begin(), left.end(), name) != left.end();
 }
 
 /// What the job neither names nor leaves to the profile it does not ask for.
 bool has_other_amounts(const ClassAmounts& entry, const JobSpec& spec) {
-  const auto& left = spec.profiled.resources;
   return std::any_of(entry.resources.begin(), entry.resources.end(), [&](const auto& amount) {
     return amount.second > 0 && !spec.resources.contains(amount.first) &&
-           std::find(left.begin(), left.end(), amount.first) == left.end();
+           !is_left(spec.profiled, amount.first);
   });
 }
 
@@ -161,6 +156,13 @@ std::optional<ClassRun> whole_run(const JobRecord& job, const std::vector<TaskRe
   return whole;
 }
 
+bool are_same_amounts(NamedAmounts one, NamedAmounts other) {
+  const auto is_none = [](const auto& amount) { return amount.second == 0; };
+  std::erase_if(one, is_none);
+  std::erase_if(other, is_none);
+  return one == other;
+}
+
 void add_run(ClassProfile& profile, const NamedAmounts& resources, const ClassRun& run) {
   std::vector<ClassRun>& runs = entry_of(profile, resources).runs;
   const auto place = std::find_if(runs.begin(), runs.end(),
@@ -193,7 +195,7 @@ ProfileCurve whole_curve_of(const ClassProfile& profile) {
 GrowthLimit growth_limit(const ClassProfile& profile, const NamedAmounts& resources) {
   const ProfileCurve measured = curve_among(profile, [&](const ClassAmounts& entry) {
     NamedAmounts of_tasks = entry.resources;
-    return of_tasks.erase(kTasks) > 0 && has_same(of_tasks, resources);
+    return of_tasks.erase(kTasks) > 0 && are_same_amounts(of_tasks, resources);
   });
   const std::vector<CurveAmount>& numbers = measured.curve.amounts;
   const CurvePoint* point = point_by(measured.curve, SaturationMethod::diagonal);
@@ -211,20 +213,15 @@ Expected<JobSpec> with_profiled_amounts(JobSpec spec, const ClassProfile& profil
   NamedAmounts fixed;
   if (!spec.profiled.all) fixed = spec.resources;
   const ProfileCurve measured = curve_among(profile, [&](const ClassAmounts& entry) {
-    return !is_of_whole_jobs(entry) && has_amounts(entry, fixed) &&
-           (spec.profiled.all || !has_other_amounts(entry, spec));
+    return !is_of_whole_jobs(entry) && has_amounts(entry, fixed) && !has_other_amounts(entry, spec);
   });
   const CurvePoint* point = point_by(measured.curve, SaturationMethod::diagonal);
   if (!point) return no_profile(spec, fixed);
   const NamedAmounts amounts = measured.amounts(point->amount);
   ProfiledAmounts taken;
   if (spec.profiled.all) spec.resources.clear();
-  const auto is_left = [&](const std::string& name) {
-    const auto& left = spec.profiled.resources;
-    return spec.profiled.all || std::find(left.begin(), left.end(), name) != left.end();
-  };
   for (const auto& [name, amount] : amounts) {
-    if (!is_left(name) || !spec.resources.emplace(name, amount).second) continue;
+    if (!is_left(spec.profiled, name) || !spec.resources.emplace(name, amount).second) continue;
     taken.resources.push_back(name);
     if (name == "memory") taken.memory_steps = memory_above(measured, point->amount);
   }

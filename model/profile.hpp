@@ -62,6 +62,9 @@ struct ClassProfile {
 void add_run(ClassProfile& profile, const NamedAmounts& resources, const ClassRun& run);
 void add_unfinished(ClassProfile& profile, const NamedAmounts& resources, JobId job);
 
+/// Whether they are the same but for what there is none of, named or not.
+[[nodiscard]] bool are_same_amounts(NamedAmounts one, NamedAmounts other);
+
 /// The curve over these resources, in ascending order of their names.
 struct ProfileCurve {
   std::vector<std::string> resources;

@@ -78,13 +78,8 @@ void ask_by_profile(const SimFileDraft& draft, const FieldMap& fields, const Cla
         "resources has them");
   for (const auto& [resource, amount] : chosen->resources)
     generator.demand[*draft.catalog.index_of(resource)] = {amount, amount};
-  const auto is_none = [](const auto& amount) { return amount.second == 0; };
-  NamedAmounts wanted = chosen->resources;
-  std::erase_if(wanted, is_none);
   for (const ClassAmounts& measured : profile.amounts) {
-    NamedAmounts given = measured.resources;
-    std::erase_if(given, is_none);
-    if (given != wanted) continue;
+    if (!are_same_amounts(measured.resources, chosen->resources)) continue;
     for (const ClassRun& run : measured.runs)
       if (completed(run)) generator.measured_run_ms.push_back(run.run_ms);
   }
@@ -100,9 +95,8 @@ void take_profile(const SimFileDraft& draft, const FieldMap& fields, const Profi
     if (left.wanted())
       fields.at("resources")
           .fail(
-              "auto goes by what runs took; say it, as in profile: [{cpu: 1, run: 60s}, {cpu: 2, "
-              "run: "
-              "35s}]");
+              "auto goes by what runs took; say it, as in profile: [{cpu: 1, run: 60s}, "
+              "{cpu: 2, run: 35s}]");
     return;
   }
   const bool is_elastic = generator.max_units > generator.min_units;
