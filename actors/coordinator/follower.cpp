@@ -244,7 +244,6 @@ void Following::set_leader(std::string name, std::string address, bool may_be_go
   name_ = std::move(name);
   address_ = std::move(address);
   may_be_gone_ = may_be_gone;
-  seen_at_ = Clock::now();
 }
 
 void Following::note_seen() {

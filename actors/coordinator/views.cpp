@@ -190,7 +190,7 @@ ClusterStatus describe_cluster(CoordinatorState& state) {
                   .predict = settings.predict,
                   .preempt_after_ms = settings.preempt_after_ms,
                   .preempts_for_min = settings.preempts_for_min};
-  if (const auto& leadership = state.context->settings.leadership) {
+  if (const auto& leadership = settings.leadership) {
     status.leader = leadership->name();
     status.replicas = leadership->replicas();
   }

@@ -118,77 +118,75 @@ TEST_CASE("what a drain has told to end counts no more for a min", "[actor]") {
   CHECK(cluster.verify().ok);
 }
 
-TEST_CASE("a gang is preempted whole, and waits again whole", "[actor]") {
-  ClusterFixture cluster;
-  cluster.apply({tenant_spec("borrower", 1), tenant_spec("urgent", 1)});
-  FakeAgent one = cluster.join("node1", 2);
-  FakeAgent other = cluster.join("node2", 2);
-  JobSpec spec = plain_spec("borrower", 4);
-  spec.gang = true;
-  const JobId gang = submit_plain(cluster, spec);
-  for (FakeAgent* agent : {&one, &other}) {
-    (void)cluster.report(*agent);
-    REQUIRE(agent->launches().size() == 2);
-    for (const LaunchOrder& order : agent->launches()) agent->running.push_back(order.task);
+/// A gang on both nodes, and an urgent task that waits.
+struct GangToPreempt {
+  GangToPreempt() {
+    cluster.apply({tenant_spec("borrower", 1), tenant_spec("urgent", 1)});
+    one = cluster.join("node1", 2);
+    other = cluster.join("node2", 2);
+    JobSpec spec = plain_spec("borrower", 4);
+    spec.gang = true;
+    gang = submit_plain(cluster, spec);
+    for (FakeAgent* agent : {&one, &other}) {
+      (void)cluster.report(*agent);
+      REQUIRE(agent->launches().size() == 2);
+      for (const LaunchOrder& order : agent->launches()) agent->running.push_back(order.task);
+    }
+    JobSpec urgent = plain_spec("urgent", 1);
+    urgent.priority = 5;
+    urgent.preempt = true;
+    claimant = submit_plain(cluster, urgent);
   }
-  JobSpec urgent = plain_spec("urgent", 1);
-  urgent.priority = 5;
-  urgent.preempt = true;
-  const JobId claimant = submit_plain(cluster, urgent);
-  for (int second = 0; second < 32; ++second) {
-    cluster.advance(1000);
-    for (FakeAgent* agent : {&one, &other}) (void)cluster.report(*agent);
-  }
-  CHECK(reclaims_in_journal(cluster).size() == 4);
-  for (const FakeAgent* agent : {&one, &other}) CHECK(agent->stops().size() == 2);
-  for (FakeAgent* agent : {&one, &other}) {
-    std::vector<TaskResult> results;
-    for (const TaskKey& task : std::exchange(agent->running, {}))
-      results.push_back(ended(task, EndReason::cancelled));
-    (void)cluster.report(*agent, std::move(results));
-  }
-  for (int second = 0; second < 3; ++second) {
-    cluster.advance(1000);
-    for (FakeAgent* agent : {&one, &other}) (void)cluster.report(*agent);
-  }
-  CHECK(cluster.show(claimant).job.tasks.running == 1);
-  const JobDetail detail = cluster.show(gang);
-  CHECK(detail.job.tasks.running == 0);
-  CHECK(detail.job.tasks.failed == 0);
-  for (const TaskInfo& task : detail.tasks) CHECK(task.record.attempt == 2);
-  CHECK(cluster.verify().ok);
-}
-
-TEST_CASE("a gang's task that fails by the end of one that heard first is no failure", "[actor]") {
-  ClusterFixture cluster;
-  cluster.apply({tenant_spec("borrower", 1), tenant_spec("urgent", 1)});
-  FakeAgent one = cluster.join("node1", 2);
-  FakeAgent other = cluster.join("node2", 2);
-  JobSpec spec = plain_spec("borrower", 4);
-  spec.gang = true;
-  const JobId gang = submit_plain(cluster, spec);
-  for (FakeAgent* agent : {&one, &other}) {
-    (void)cluster.report(*agent);
-    for (const LaunchOrder& order : agent->launches()) agent->running.push_back(order.task);
-  }
-  JobSpec urgent = plain_spec("urgent", 1);
-  urgent.priority = 5;
-  urgent.preempt = true;
-  (void)submit_plain(cluster, urgent);
-  const auto fail_one = [&](EndReason reason, std::int32_t exit_code) {
-    TaskResult failed = ended(other.running.back(), reason);
-    failed.exit_code = exit_code;
-    other.running.pop_back();
-    (void)cluster.report(other, {failed});
-  };
-  SECTION("told to make room") {
-    for (int second = 0; second < 32; ++second) {
+  void pass(int seconds) {
+    for (int second = 0; second < seconds; ++second) {
       cluster.advance(1000);
       for (FakeAgent* agent : {&one, &other}) (void)cluster.report(*agent);
     }
-    REQUIRE(reclaims_in_journal(cluster).size() == 4);
-    fail_one(EndReason::exited, 1);
-    const JobDetail detail = cluster.show(gang);
+  }
+  void end_all(EndReason reason) {
+    for (FakeAgent* agent : {&one, &other}) {
+      std::vector<TaskResult> results;
+      for (const TaskKey& task : std::exchange(agent->running, {}))
+        results.push_back(ended(task, reason));
+      (void)cluster.report(*agent, std::move(results));
+    }
+  }
+  void fail_one() {
+    TaskResult failed = ended(other.running.back(), EndReason::exited);
+    failed.exit_code = 1;
+    other.running.pop_back();
+    (void)cluster.report(other, {failed});
+  }
+
+  ClusterFixture cluster;
+  FakeAgent one;
+  FakeAgent other;
+  JobId gang;
+  JobId claimant;
+};
+
+TEST_CASE("a gang is preempted whole, and waits again whole", "[actor]") {
+  GangToPreempt with;
+  with.pass(32);
+  CHECK(reclaims_in_journal(with.cluster).size() == 4);
+  for (const FakeAgent* agent : {&with.one, &with.other}) CHECK(agent->stops().size() == 2);
+  with.end_all(EndReason::cancelled);
+  with.pass(3);
+  CHECK(with.cluster.show(with.claimant).job.tasks.running == 1);
+  const JobDetail detail = with.cluster.show(with.gang);
+  CHECK(detail.job.tasks.running == 0);
+  CHECK(detail.job.tasks.failed == 0);
+  for (const TaskInfo& task : detail.tasks) CHECK(task.record.attempt == 2);
+  CHECK(with.cluster.verify().ok);
+}
+
+TEST_CASE("a gang's task that fails by the end of one that heard first is no failure", "[actor]") {
+  GangToPreempt with;
+  SECTION("told to make room") {
+    with.pass(32);
+    REQUIRE(reclaims_in_journal(with.cluster).size() == 4);
+    with.fail_one();
+    const JobDetail detail = with.cluster.show(with.gang);
     CHECK(detail.job.gang_failures == 0);
     CHECK(detail.job.tasks.failed == 0);
     const auto stopped =
@@ -197,19 +195,14 @@ TEST_CASE("a gang's task that fails by the end of one that heard first is no fai
     REQUIRE(stopped != detail.tasks.end());
     CHECK(stopped->record.result->reason == EndReason::cancelled);
     CHECK_THAT(stopped->record.result->message, Catch::Contains("with exit status 1"));
-    for (FakeAgent* agent : {&one, &other}) {
-      std::vector<TaskResult> results;
-      for (const TaskKey& task : std::exchange(agent->running, {}))
-        results.push_back(ended(task, EndReason::signalled));
-      (void)cluster.report(*agent, std::move(results));
-    }
-    for (const TaskInfo& task : cluster.show(gang).tasks) CHECK(task.record.attempt == 2);
+    with.end_all(EndReason::signalled);
+    for (const TaskInfo& task : with.cluster.show(with.gang).tasks) CHECK(task.record.attempt == 2);
   }
   SECTION("while nobody is to make room") {
-    fail_one(EndReason::exited, 1);
-    CHECK(cluster.show(gang).job.tasks.failed == 1);
+    with.fail_one();
+    CHECK(with.cluster.show(with.gang).job.tasks.failed == 1);
   }
-  CHECK(cluster.verify().ok);
+  CHECK(with.cluster.verify().ok);
 }
 
 TEST_CASE("services, and what says so, are not preempted", "[actor]") {
