@@ -45,7 +45,7 @@ std::string state_of(const Cluster& cluster, std::uint64_t job) {
 }
 
 TEST_CASE("a cluster that lost its ledger goes on from a backup that was made at work",
-          "[scenario]") {
+          "[scenario][slow]") {
   Cluster cluster({.agents = {{"node1"}, {"node2"}},
                    .tenants = tenants({{"steady", 1}}),
                    .lease = "15s",
@@ -200,7 +200,7 @@ TEST_CASE("a backup is refused with a clear word, and leaves nothing", "[scenari
         (fs::perms::owner_read | fs::perms::owner_write));
 }
 
-TEST_CASE("the examples of docs/operations.md do what the page says", "[scenario]") {
+TEST_CASE("the examples of docs/operations.md do what the page says", "[scenario][slow]") {
   if (!is_root_or_skips("a tmpfs for the ledger")) return;
   const Cluster cluster({});  // its directory, and the end of all that is started below
   const SmallDisk disk("128m");

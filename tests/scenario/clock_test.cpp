@@ -40,7 +40,7 @@ std::size_t archived_files(const std::filesystem::path& directory) {
 }  // namespace
 
 TEST_CASE("clocks that are set ahead by ten years for some seconds leave nothing behind",
-          "[scenario][clock]") {
+          "[scenario][clock][slow]") {
   Cluster cluster({.agents = {{"node1"}},
                    .tenants = tenants({{"a", 1}, {"b", 1}}),
                    .coordinator_lines = "history: {checkpoint_every: 20, keep_jobs: 1h, archive: "

@@ -34,7 +34,7 @@ double seconds_of(const json& job) {
 
 }  // namespace
 
-TEST_CASE("docs/elastic.md does what it says", "[scenario]") {
+TEST_CASE("docs/elastic.md does what it says", "[scenario][slow]") {
   Cluster cluster(four_processors());
   cluster.start();
   check_page(cluster, "docs/elastic.md");
@@ -101,7 +101,7 @@ std::string two_pieces(const Cluster& cluster) {
 }
 
 TEST_CASE("an elastic job grows as far as its class gains, under whichever coordinator lives",
-          "[scenario][profile][crash]") {
+          "[scenario][profile][crash][slow]") {
   Cluster cluster(four_processors());
   cluster.start();
   const std::string file =

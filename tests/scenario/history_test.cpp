@@ -18,7 +18,7 @@ std::size_t files_in(const fs::path& directory) {
 }
 
 TEST_CASE("history that is archived at work outlives kills, and is told and proved",
-          "[scenario][history]") {
+          "[scenario][history][slow]") {
   Cluster cluster({.agents = {{"node1"}},
                    .tenants = tenants({{"steady", 1}}),
                    .coordinator_lines = "history: {checkpoint_every: 100, keep_jobs: 0s}\n"});
@@ -66,7 +66,7 @@ TEST_CASE("history that is archived at work outlives kills, and is told and prov
 }
 
 TEST_CASE("of each tenant as many jobs are listed as it keeps, after another configuration, too",
-          "[scenario][history]") {
+          "[scenario][history][slow]") {
   const auto keeping = [](const std::string& own) {
     return "history: {checkpoint_every: 40, keep_jobs: 0s, tenants: {" + own + "}}\n";
   };

@@ -14,7 +14,7 @@ bool says(const Cluster& cluster, const std::string& process, const std::string&
 }
 
 TEST_CASE("of two agents with the same data one runs the tasks, and the other says why not",
-          "[scenario]") {
+          "[scenario][slow]") {
   Cluster cluster({.agents = {{"node1"}, {"copy"}},
                    .tenants = tenants({{"steady", 1}}),
                    .lease = "6s",
@@ -61,7 +61,7 @@ TEST_CASE("of two agents with the same data one runs the tasks, and the other sa
 }
 
 TEST_CASE("a restored backup does nothing before its nodes or the operator have spoken",
-          "[scenario]") {
+          "[scenario][slow]") {
   Cluster cluster({.agents = {{"node1"}, {"node2"}}, .tenants = tenants({{"steady", 1}})});
   cluster.start();
   const auto data = cluster.coordinator_data();

@@ -9,7 +9,8 @@
 namespace fairwater::scenario {
 namespace {
 
-TEST_CASE("a node whose disk is full drains itself, and its tasks run elsewhere", "[scenario]") {
+TEST_CASE("a node whose disk is full drains itself, and its tasks run elsewhere",
+          "[scenario][slow]") {
   if (!is_root_or_skips("a tmpfs")) return;
   const SmallDisk disk("16m");
   const std::string one_processor = "cpu: 1, memory: 1GiB";

@@ -31,7 +31,7 @@ std::map<std::string, double> measure(std::vector<std::string> arguments,
   return figures;
 }
 
-TEST_CASE("every row of the load counts what it must", "[scenario][load][long]") {
+TEST_CASE("every row of the load counts what it must", "[scenario][load][long][slow]") {
   std::set<std::string> too_slow{"scale_flood/30"};
   if (harness::has_etcd()) too_slow.insert("scale_agreed_flood/30");
   // Nothing takes no time at all: the bound is exceeded.

@@ -14,7 +14,7 @@ using harness::Network;
 TEST_CASE(
     "an agent that is cut off past its lease stops its tasks, joins again, and everything runs "
     "once to its end",
-    "[scenario]") {
+    "[scenario][slow]") {
   if (const std::string obstacle = Network::obstacle(); !obstacle.empty()) {
     skip(obstacle);
     return;

@@ -39,7 +39,7 @@ double last_tick_of_runs_before(const std::filesystem::path& directory, std::uin
 }
 
 TEST_CASE("a silent node's tasks run elsewhere only after lease and grace, when they are dead",
-          "[scenario]") {
+          "[scenario][slow]") {
   Cluster cluster({.agents = {{"node1", "cpu: 2, memory: 1GiB"}, {"node2", "cpu: 2, memory: 1GiB"}},
                    .tenants = tenants({{"steady", 1}}),
                    .lease = "4s",
@@ -90,7 +90,7 @@ TEST_CASE("a silent node's tasks run elsewhere only after lease and grace, when 
   CHECK(ledger_is_sound(cluster));
 }
 
-TEST_CASE("a task with a lease of its own outlives its node's silence", "[scenario]") {
+TEST_CASE("a task with a lease of its own outlives its node's silence", "[scenario][slow]") {
   Cluster cluster(
       {.agents = {{.name = "node1", .resources = "cpu: 2, memory: 1GiB", .site = "west"},
                   {"node2", "cpu: 2, memory: 1GiB"}},

@@ -29,7 +29,7 @@ TEST_CASE("the examples of docs/placement.md run as they stand", "[scenario][pla
 }
 
 TEST_CASE("the examples of docs/dominant-shares.md run as they stand",
-          "[scenario][placement][long]") {
+          "[scenario][placement][long][slow]") {
   Cluster cluster({.agents = {{"big", "cpu: 9, memory: 18GiB"}},
                    .tenants = tenants({{"a", 1}, {"b", 1}}),
                    .coordinator_lines = "allocation: drf\n"});

@@ -43,7 +43,7 @@ json measure(const Cluster& cluster, const std::string& file,
 
 }  // namespace
 
-TEST_CASE("docs/profiling.md does what it says", "[scenario][profile][long]") {
+TEST_CASE("docs/profiling.md does what it says", "[scenario][profile][long][slow]") {
   if (!is_root_or_skips("a memory limit by control group")) return;
   Cluster cluster(roomy_node());
   cluster.start();
@@ -145,7 +145,7 @@ TEST_CASE("no more runs of a measurement are under way than it may have", "[scen
 }
 
 TEST_CASE("a memory that was guessed wrong is raised under whichever coordinator lives",
-          "[scenario][profile][crash]") {
+          "[scenario][profile][crash][slow]") {
   if (!is_root_or_skips("a memory limit by control group")) return;
   Cluster cluster(roomy_node());
   cluster.start();

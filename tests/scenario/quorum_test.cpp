@@ -55,7 +55,7 @@ TEST_CASE("without a majority nothing is acknowledged, tasks run on, and it heal
 }
 
 TEST_CASE("without a majority a task ends with its lease, and one with a longer lease goes on",
-          "[scenario][replicas]") {
+          "[scenario][replicas][slow]") {
   if (!has_etcd_or_skips()) return;
   Replicas replicas({.configuration = "lease: 5s\ngrace: 4s\nheartbeat_interval: 250ms\n"});
   Cluster cluster(beside(replicas));
@@ -97,7 +97,7 @@ TEST_CASE("without a majority a task ends with its lease, and one with a longer 
 }
 
 TEST_CASE("a coordinator that follows shows what it holds, and how old that is",
-          "[scenario][replicas]") {
+          "[scenario][replicas][slow]") {
   if (!has_etcd_or_skips()) return;
   Replicas replicas({.configuration = kConfiguration});
   Cluster cluster(beside(replicas));
@@ -167,7 +167,7 @@ TEST_CASE("a coordinator that follows shows what it holds, and how old that is",
 }
 
 TEST_CASE("a leader whose disk stays full lets another lead that has room",
-          "[scenario][replicas]") {
+          "[scenario][replicas][slow]") {
   if (!has_etcd_or_skips() || !is_root_or_skips("a tmpfs")) return;
   const SmallDisk first("192m");
   const SmallDisk second("192m");

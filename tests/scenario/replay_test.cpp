@@ -48,7 +48,7 @@ void check_debts(const json& replay, const json& nets) {
 
 TEST_CASE(
     "60 jobs of a real log run at 15,000 times their speed through a kill -9 of the coordinator",
-    "[scenario]") {
+    "[scenario][slow]") {
   const auto trace = shared_directory() / "traces/pwa-kth-sp2/KTH-SP2-cut-4weeks.swf.gz";
   if (!std::filesystem::exists(trace)) {
     skip("no trace at " + trace.string());

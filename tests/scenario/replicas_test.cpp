@@ -145,7 +145,7 @@ TEST_CASE("a leader that nobody hears, or that hears nobody either, is followed 
 }
 
 TEST_CASE("who waits for a leader whose machine lost power asks the next one after seconds",
-          "[scenario][replicas]") {
+          "[scenario][replicas][slow]") {
   if (!has_etcd_or_skips()) return;
   if (const std::string obstacle = Network::obstacle(); !obstacle.empty()) return skip(obstacle);
   const Network network({"one", "two", "three", "node1", "node2", "desk"});
@@ -236,7 +236,7 @@ TEST_CASE("what would part the ledgers of several coordinators is refused",
   CHECK(read_file(replicas.data("two") + "/FAIRWATER") == identity);
 }
 
-TEST_CASE("the examples of docs/replicas.md do what the page says", "[scenario][replicas]") {
+TEST_CASE("the examples of docs/replicas.md do what the page says", "[scenario][replicas][slow]") {
   if (!has_etcd_or_skips()) return;
   const Cluster cluster({});  // its directory, and the end of all that is started below
   std::map<std::string, std::string> environment;

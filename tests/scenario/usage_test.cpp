@@ -130,7 +130,7 @@ void check_usage(const Cluster& cluster) {
 }  // namespace
 
 TEST_CASE("usage is what the journal's attempts held, through failures and crashes",
-          "[scenario][crash][usage]") {
+          "[scenario][crash][usage][slow]") {
   Cluster cluster({.agents = {{"node1", "cpu: 3, memory: 4GiB"}, {"node2", "cpu: 3, memory: 4GiB"}},
                    .tenants = tenants({{"physics", 1}, {"biology", 1}}),
                    .lease = "12s"});
