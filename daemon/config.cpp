@@ -290,8 +290,15 @@ caf::error validate(const CoordinatorConfig& config) {
   if (counts_units)
     if (auto wrong = check_units(config)) return wrong;
   if (auto wrong = check_by_share(config)) return wrong;
-  if (config.replicas)
+  if (config.replicas) {
     if (auto wrong = validate(*config.replicas, "replicas.")) return wrong;
+    if (config.replicas->takeover_after_ms >= config.lease_ms)
+      return make_error(ErrorCode::invalid_input,
+                        std::to_string(config.replicas->takeover_after_ms) +
+                            " ms is not less than lease, " + std::to_string(config.lease_ms) +
+                            " ms: tasks would end before another coordinator extends their leases",
+                        "replicas.takeover_after");
+  }
   if (config.resources)
     if (auto catalog = ResourceCatalog::make(*config.resources); !catalog) return catalog.error();
   if (const auto terms = terms_of(config.debts, likely_measure(config)); !terms)

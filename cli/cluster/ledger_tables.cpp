@@ -1,5 +1,7 @@
 #include "cli/cluster/ledger_tables.hpp"
 
+#include <set>
+
 #include <fmt/format.h>
 
 #include "cli/cluster/journal_lines.hpp"
@@ -9,8 +11,10 @@
 namespace fairwater::inline cli::inline cluster {
 namespace {
 
-/// Who owes or is owed what, in all.
+/// Who owes or is owed what, in all. Those in one that has tenants have the accounts.
 std::string nets_table(const LedgerView& ledger) {
+  std::set<std::string> parents;
+  for (const auto& tenant : ledger.tenants) parents.insert(tenant.spec.parent);
   const bool counts_units = ledger.measure.accounting == Accounting::units;
   std::vector<Column> columns{{"TENANT"}, {"NET", Align::right}};
   if (counts_units) {
@@ -19,10 +23,11 @@ std::string nets_table(const LedgerView& ledger) {
   }
   Table nets{columns};
   for (const auto& tenant : ledger.tenants) {
-    const auto net = ledger.net.find(tenant.id);
-    std::vector<std::string> row{
-        tenant.spec.name,
-        signed_balance_text(net == ledger.net.end() ? 0 : net->second, ledger.measure)};
+    const auto found = ledger.net.find(tenant.id);
+    const Units net = found == ledger.net.end() ? 0 : found->second;
+    const bool has_account = net != 0 || !parents.contains(tenant.spec.name);
+    std::vector<std::string> row{tenant.spec.name,
+                                 has_account ? signed_balance_text(net, ledger.measure) : "-"};
     if (counts_units) {
       row.push_back(std::to_string(tenant.borrowed_total));
       row.push_back(std::to_string(tenant.lent_total));

@@ -18,7 +18,9 @@ double cores_per_unit(const LedgerMeasure& measure) {
 std::string balance_text(Units balance, const LedgerMeasure& measure) {
   if (measure.accounting == Accounting::units) return std::to_string(balance);
   constexpr double kHours = 3600;
-  const double seconds = static_cast<double>(balance) / 1000 * cores_per_unit(measure);
+  constexpr double kLeastShown = 0.05;
+  double seconds = static_cast<double>(balance) / 1000 * cores_per_unit(measure);
+  if (std::abs(seconds) < kLeastShown) seconds = 0;  // not -0.0
   const char* what = has_cores(measure) ? "core" : "unit";
   if (std::abs(seconds) < kHours) return fmt::format("{:.1f} {}-s", seconds, what);
   return fmt::format("{:.1f} {}-h", seconds / kHours, what);

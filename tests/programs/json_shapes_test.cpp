@@ -300,6 +300,23 @@ TEST_CASE("ledger show has the contract's shape, with names", "[golden][json]") 
         R"("accounting":"units","currency":"units"})");
 }
 
+TEST_CASE("a tenant that has tenants has no net of its own", "[golden][json]") {
+  LedgerView ledger;
+  ledger.tenants.resize(2);
+  ledger.tenants[0].id = {1};
+  ledger.tenants[0].spec.name = "science";
+  ledger.tenants[1].id = {2};
+  ledger.tenants[1].spec.name = "physics";
+  ledger.tenants[1].spec.parent = "science";
+  ledger.net = {{TenantId{1}, 0}, {TenantId{2}, 0}};
+  ledger.measure = {Accounting::time, 100};
+  CHECK_THAT(
+      ledger_text(ledger),
+      Catch::EndsWith("science            -\nphysics  +0.0 core-s\n\nnobody owes anything\n"));
+  ledger.net = {{TenantId{1}, 40'000}, {TenantId{2}, -40'000}};  // from before it had any
+  CHECK_THAT(ledger_text(ledger), Catch::Contains("science  +4.0 core-s"));
+}
+
 TEST_CASE("whom a tenant owes has a name, and no line of its own", "[golden][json]") {
   LedgerView ledger;
   TenantRecord physics;
@@ -318,7 +335,7 @@ TEST_CASE("whom a tenant owes has a name, and no line of its own", "[golden][jso
   ledger.measure = {Accounting::time, 100};
   ledger.ious = {{1, 2, 40'000, 9}};
   CHECK_THAT(ledger_text(ledger),
-             Catch::EndsWith("NET\nphysics  -0.0 core-s\n\nphysics owes biology 4.0 core-s\n"));
+             Catch::EndsWith("NET\nphysics  0.0 core-s\n\nphysics owes biology 4.0 core-s\n"));
 }
 
 TEST_CASE("ledger verify has the contract's shape", "[golden][json]") {

@@ -67,6 +67,19 @@ TEST_CASE("what is wrong with the coordinators' file is named", "[unit][daemon_c
   CHECK(refusal(members + etcd + "quorum: 2\n").field == "quorum");
 }
 
+TEST_CASE("a leader is followed before leases end", "[unit][daemon_config]") {
+  CoordinatorConfig config;
+  REQUIRE_FALSE(
+      read_config("data: d\nlease: 15s\nmember: one\nreplicas:\n  members: {one: 'head1:7400'}\n"
+                  "  etcd: ['http://head1:2379']\n  takeover_after: 14s\n",
+                  "coordinator.yaml", config));
+  CHECK(!validate(config));
+  config.lease_ms = config.replicas->takeover_after_ms;
+  const auto wrong = details(validate(config));
+  CHECK(wrong.field == "replicas.takeover_after");
+  CHECK_THAT(wrong.message, Catch::StartsWith("14000 ms is not less than lease, 14000 ms"));
+}
+
 TEST_CASE("one of several listens where the others look for it", "[unit][daemon_config]") {
   CoordinatorConfig config;
   CHECK(listens_at(config) == "127.0.0.1:7400");
