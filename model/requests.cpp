@@ -24,6 +24,7 @@ class NamesInUse {
     for (const auto& grant : deal.grants) (*this)(grant.tenant);
     for (const auto& repayment : deal.repayments) both(repayment.debtor, repayment.creditor);
     for (const auto& loan : deal.loans) both(loan.lender, loan.borrower);
+    if (deal.reservation) (*this)(deal.reservation->tenant);
   }
 
   void operator()(const Cycle& cycle) {
@@ -57,9 +58,25 @@ class NamesInUse {
     for (const auto& launch : failed.launches)
       for (const auto& advance : launch.returned) (*this)(advance.lender);
   }
-  /// All others name nobody, or carry the name themselves.
-  template <class Body>
-  void operator()(const Body&) {}
+  void operator()(const NodeDrained& drained) { (*this)(drained.node); }
+  void operator()(const NodeLost& lost) { (*this)(lost.node); }
+  void operator()(const NodeReturned& returned) { (*this)(returned.node); }
+  void operator()(const NodeSuperseded& superseded) { (*this)(superseded.node); }
+  void operator()(const NodeRemoved& removed) { (*this)(removed.node); }
+  // These carry the names themselves,
+  void operator()(const TenantsChanged&) {}
+  void operator()(const NodeChanged&) {}
+  void operator()(const NodeAdmitted&) {}
+  // and these name nobody. A new kind is in one of the lists, or does not compile.
+  void operator()(const ClusterCreated&) {}
+  void operator()(const CoordinatorStarted&) {}
+  void operator()(const TokenRevoked&) {}
+  void operator()(const JobCancelled&) {}
+  void operator()(const JobWindsDown&) {}
+  void operator()(const GrowthLimited&) {}
+  void operator()(const AccountingChanged&) {}
+  void operator()(const LedgerTrusted&) {}
+  void operator()(const Checkpointed&) {}
 
  private:
   void both(TenantId one, TenantId other) {
