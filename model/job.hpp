@@ -145,7 +145,7 @@ struct TaskResult {
   WallTime finished_at;
   std::int64_t cpu_ms = 0;
   std::int64_t peak_memory_kib = 0;
-  std::string message;  ///< at most kMaxResultMessageBytes where agents of this version made it
+  std::string message;  ///< one line of at most kMaxResultMessageBytes, but in old records
   friend bool operator==(const TaskResult&, const TaskResult&) = default;
 };
 

@@ -85,7 +85,12 @@ caf::error validate(const std::vector<NodeDevices>& devices, const NamedAmounts&
   std::set<std::string_view> names, resources;
   for (const NodeDevices& kind : devices) {
     const auto amount = capacity.find(kind.resource);
-    const Amount count = amount == capacity.end() ? 0 : amount->second;
+    if (amount == capacity.end())
+      return make_error(ErrorCode::invalid_input,
+                        "the node's resources have no " + quoted(kind.resource) +
+                            "; write how many there are, or leave their names out",
+                        "devices." + cut_text(kind.resource, kMaxShownResourceBytes));
+    const Amount count = amount->second;
     const bool is_shared = kind.resource == kSharedGpus;
     if (is_shared && kind.names.size() > kMaxGpusPerNode)
       return make_error(ErrorCode::invalid_input,
@@ -102,8 +107,7 @@ caf::error validate(const std::vector<NodeDevices>& devices, const NamedAmounts&
     for (const std::string& name : kind.names)
       if (!is_valid_name(name) || !names.insert(name).second)
         return make_error(ErrorCode::invalid_input,
-                          "'" + cut_text(name, kMaxShownResourceBytes) +
-                              "' is no name for a device, or is given twice",
+                          quoted(name) + " is no name for a device, or is given twice",
                           "devices." + kind.resource);
   }
   const auto shared = capacity.find(std::string(kSharedGpus));

@@ -46,25 +46,41 @@ std::optional<Character> character_at(std::string_view text, std::size_t at) {
 
 bool is_control(std::uint32_t code) { return code < 0x20 || (code >= 0x7f && code <= 0x9f); }
 
+/// Appends what stands there as it can be shown; how many bytes of the text that was.
+std::size_t show_next(std::string_view text, std::size_t at, std::string& shown) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  const auto character = character_at(text, at);
+  const std::size_t bytes = character ? character->bytes : 1;
+  if (character && !is_control(character->code)) {
+    shown += text.substr(at, bytes);
+    return bytes;
+  }
+  for (const char c : text.substr(at, bytes)) {
+    const auto byte = static_cast<unsigned char>(c);
+    shown += {'\\', 'x', kDigits[byte / 16], kDigits[byte % 16]};
+  }
+  return bytes;
+}
+
 }  // namespace
 
 std::string quoted(std::string_view text) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
   std::string shown = "'";
   std::size_t at = 0;
-  while (at < text.size() && at < kMostShownBytes) {
-    const auto character = character_at(text, at);
-    const std::size_t bytes = character ? character->bytes : 1;
-    if (character && !is_control(character->code))
-      shown += text.substr(at, bytes);
-    else
-      for (const char c : text.substr(at, bytes)) {
-        const auto byte = static_cast<unsigned char>(c);
-        shown += {'\\', 'x', kDigits[byte / 16], kDigits[byte % 16]};
-      }
-    at += bytes;
-  }
+  while (at < text.size() && at < kMostShownBytes) at += show_next(text, at, shown);
   return shown + (at < text.size() ? "..'" : "'");
+}
+
+std::string one_line(std::string_view text, std::size_t max_bytes) {
+  std::string shown;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t fitting = shown.size();
+    at += show_next(text, at, shown);
+    if (shown.size() <= max_bytes) continue;
+    shown.resize(fitting);
+    break;
+  }
+  return shown;
 }
 
 bool is_utf8(std::string_view text) {

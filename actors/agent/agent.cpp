@@ -13,6 +13,7 @@
 #include "actors/agent/known_cluster.hpp"
 #include "actors/agent/refused_orders.hpp"
 #include "actors/agent/task.hpp"
+#include "model/text.hpp"
 #include "schema/byte_budget.hpp"
 #include "schema/codec.hpp"
 #include "schema/fields/agent.hpp"
@@ -45,7 +46,7 @@ constexpr std::size_t kMaxResultsPerReport = 1000;
 /// However its message was made: it may quote what the job asked for, or come from the file of an
 /// earlier version.
 TaskResult bounded(TaskResult result) {
-  result.message = cut_text(std::move(result.message), kMaxResultMessageBytes);
+  result.message = one_line(result.message, kMaxResultMessageBytes);
   return result;
 }
 

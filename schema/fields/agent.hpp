@@ -6,6 +6,7 @@
 #include "model/lease.hpp"
 #include "model/node.hpp"
 #include "model/requests.hpp"
+#include "model/text.hpp"
 #include "schema/codec.hpp"
 #include "schema/control.capnp.h"
 #include "schema/fields/field.hpp"
@@ -25,10 +26,10 @@ struct Fields<AgentReport> {
     FAIRWATER_PEER_LIST(finished, Finished, kTaskResultWords);
   }
   static constexpr std::size_t kUnlistedMembers = 1;  // session
-  /// An agent of an earlier version sends messages as long as they are.
+  /// Messages are logged, kept and shown: an agent may send any bytes, and any number of them.
   static void take_rest(AgentReport& report, const wire::AgentReport::Reader&) {
     for (auto& result : report.finished)
-      result.message = cut_text(std::move(result.message), kMaxResultMessageBytes);
+      result.message = one_line(result.message, kMaxResultMessageBytes);
   }
 };
 

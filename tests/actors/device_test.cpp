@@ -238,6 +238,13 @@ TEST_CASE("a node whose devices and amount differ is refused", "[unit][devices]"
   spec.traits.devices[0].names[1] = "gpu0";
   CHECK_THAT(details(validate(spec.traits.devices, spec.capacity)).message,
              Contains("'gpu0' is no name for a device, or is given twice"));
+  spec.traits.devices[0].names[1] = "gpu\x1b[2J";
+  CHECK_THAT(details(validate(spec.traits.devices, spec.capacity)).message,
+             Contains("'gpu\\x1b[2J' is no name"));
+  spec.traits.devices[0] = {"card\n", {}};
+  CHECK(details(validate(spec.traits.devices, spec.capacity)).message ==
+        "the node's resources have no 'card\\x0a'; write how many there are, or leave their names "
+        "out");
 }
 
 }  // namespace

@@ -113,6 +113,19 @@ TEST_CASE("a result's message is cut where an agent sends it too long", "[unit][
   CHECK(back->finished.front().message.size() == kMaxResultMessageBytes);
 }
 
+TEST_CASE("a result's message is one line that can be shown, whatever an agent sends",
+          "[unit][codec]") {
+  auto report = sample<AgentReport>();
+  report.finished[0].message = "done\n[info] node east joined\x1b[2J";
+  report.finished[1].message = "\xff" + std::string(kMaxResultMessageBytes, '\0');
+  const auto back = from_bytes<AgentReport>(to_bytes(report));
+  REQUIRE(back);
+  CHECK(back->finished[0].message == "done\\x0a[info] node east joined\\x1b[2J");
+  const std::string& zeros = back->finished[1].message;
+  CHECK(zeros.size() == kMaxResultMessageBytes);
+  CHECK(zeros.starts_with("\\xff\\x00\\x00"));
+}
+
 /// The schema's parameters and results of a call, by name.
 #define CHECK_CALL(Session, method, Request)                                 \
   CHECK(unlisted_fields<Request, wire::Session::Request##Params>().empty()); \

@@ -36,6 +36,17 @@ TEST_CASE("a message quotes what can be shown as it is", "[unit][text]") {
   CHECK(fairwater::quoted(std::string(99, 'a') + "\xc3\xa9").size() == 103);
 }
 
+TEST_CASE("a text in one line has neither control characters nor broken ones", "[unit][text]") {
+  CHECK(one_line("caf\xc3\xa9 \\", 100) == "caf\xc3\xa9 \\");
+  CHECK(one_line("a\n[2K\x1b\xff\xc2\x9b", 100) == "a\\x0a[2K\\x1b\\xff\\xc2\\x9b");
+  CHECK(one_line(std::string("a\0b", 3), 100) == "a\\x00b");
+  CHECK(one_line("abc\xc3\xa9", 4) == "abc");  // as much as fits, whole
+  CHECK(one_line("abc\xc3\xa9", 5) == "abc\xc3\xa9");
+  CHECK(one_line("ab\x1b", 5) == "ab");
+  CHECK(one_line("ab\x1b", 6) == "ab\\x1b");
+  CHECK(one_line("abc", 0).empty());
+}
+
 TEST_CASE("reasons are UTF-8, of several lines where somebody writes so", "[unit][text]") {
   CHECK_FALSE(validate_reason("two\nlines"));
   const ErrorDetails refused = details(validate_reason("\xff"));
