@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <csignal>
 #include <utility>
 
@@ -82,12 +83,38 @@ bool is_terminal(JobState state) {
   return state == JobState::succeeded || state == JobState::failed || state == JobState::cancelled;
 }
 
-TaskResult plausible(TaskResult result) {
+namespace {
+
+/// See plausible(). One that never started has no length, and what is not told stays so.
+void move_run(TaskResult& result, WallTime granted_at, WallTime now) {
+  std::int64_t start = shown_time(result.started_at).microseconds;
+  std::int64_t end = shown_time(result.finished_at).microseconds;
+  const bool has_started = start != 0;
+  if (!has_started && end == 0) {
+    result.started_at = result.finished_at = {};
+    return;
+  }
+  const std::int64_t latest = shown_time(now).microseconds;
+  // A clock that was set back behind the grant says nothing of how long ago that was.
+  const std::int64_t granted = granted_at > now ? 0 : shown_time(granted_at).microseconds;
+  const std::int64_t earliest =
+      std::max<std::int64_t>(0, granted - std::chrono::microseconds(kNodeClockTolerance).count());
+  if (!has_started) start = end;
+  const std::int64_t length = std::clamp<std::int64_t>(end - start, 0, latest - earliest);
+  if (start < earliest) start = granted;
+  start = std::max(earliest, std::min(start, latest - length));
+  end = start + length;
+  result.started_at = has_started ? WallTime{start} : WallTime{};
+  result.finished_at = {end};
+}
+
+}  // namespace
+
+TaskResult plausible(TaskResult result, WallTime granted_at, WallTime now) {
   constexpr std::int32_t kMostStatus = 255, kMostSignal = 127;
   result.exit_code = std::clamp(result.exit_code, 0, kMostStatus);
   result.signal = std::clamp(result.signal, 0, kMostSignal);
-  result.started_at = shown_time(result.started_at);
-  result.finished_at = shown_time(result.finished_at);
+  move_run(result, granted_at, now);
   result.cpu_ms = std::clamp<std::int64_t>(result.cpu_ms, 0, kMaxAmount);
   result.peak_memory_kib = std::clamp<std::int64_t>(result.peak_memory_kib, 0, kMaxAmount);
   return result;

@@ -1,6 +1,7 @@
 // Jobs and tasks: what a tenant asks for and what became of it.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -149,9 +150,12 @@ struct TaskResult {
   friend bool operator==(const TaskResult&, const TaskResult&) = default;
 };
 
-/// As it is kept of an agent that counts wrong: in the ranges that statuses, signals, times and
-/// sums of resources have.
-[[nodiscard]] TaskResult plausible(TaskResult result);
+/// How much earlier than its grant a task may have started, by its node's clock.
+inline constexpr std::chrono::hours kNodeClockTolerance{1};
+/// As it is kept of an agent that counts wrong: in the ranges that statuses, signals and sums of
+/// resources have, and run between its grant (not set: not known) and now. A run elsewhere in time
+/// is moved there with its length, as far as there is room.
+[[nodiscard]] TaskResult plausible(TaskResult result, WallTime granted_at, WallTime now);
 
 /// What a task is given at a step: `resources`, and from step 1 on their memory by
 /// ProfiledAmounts::memory_steps. A step beyond them is the last.

@@ -29,7 +29,7 @@ std::vector<std::pair<NodeId, AssignedTask>> running_tasks(const ClusterContext&
       }
       running.emplace_back(task.node,
                            AssignedTask{run_of(job.record.id, index, task), order, TenantActor{},
-                                        job.record.spec.kind, task.reclaimed});
+                                        job.record.spec.kind, task.reclaimed, task.granted_at});
     }
   }
   return running;

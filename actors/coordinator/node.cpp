@@ -107,9 +107,10 @@ caf::result<ReportReply> attach(NodeSelf self, const Attach& request) {
 
 void launch(NodeSelf self, LaunchTasks& request) {
   auto& state = self->state;
+  const WallTime now = state.context->wall_clock();
   for (const auto& order : request.orders) {
     const bool is_service = request.services.contains(order.task.job);
-    state.tasks.assign(request.tenant, order, is_service ? JobKind::service : JobKind::batch);
+    state.tasks.assign(request.tenant, order, is_service ? JobKind::service : JobKind::batch, now);
   }
   if (state.liveness == Liveness::lost)
     give_back_late(self);

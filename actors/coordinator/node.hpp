@@ -136,7 +136,8 @@ struct AssignedTask {
   std::shared_ptr<const LaunchOrder> order_of_job;
   TenantActor tenant;
   JobKind kind = JobKind::batch;
-  bool reclaimed = false;  ///< durable: its tenant has it stopped
+  bool reclaimed = false;    ///< durable: its tenant has it stopped
+  WallTime granted_at = {};  ///< about; not set: not known
 };
 
 struct ClusterContext;  // cluster.hpp

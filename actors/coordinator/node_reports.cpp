@@ -194,7 +194,8 @@ caf::result<ReportReply> take_report(NodeSelf self, const AgentReport& report, b
   const bool was_away = heard(self);
   if (registering) (void)stops_of_services(state);  // the report's outcome has all stops
   auto outcome = state.tasks.take_report(report, registering || was_away,
-                                         state.context->ledger_end().mark.incarnation);
+                                         state.context->ledger_end().mark.incarnation,
+                                         state.context->wall_clock());
   if (registering || !outcome.disowned.empty()) log_strangers(state, outcome);
   return_tasks(self, {outcome.returns, std::string(kReturnedFromLostLife)});
   if (!registering) return_withheld(self, report, outcome);

@@ -29,8 +29,10 @@ std::shared_ptr<const LaunchOrder> NodeTasks::order_of_job(const LaunchOrder& or
   return std::make_shared<const LaunchOrder>(order);
 }
 
-void NodeTasks::assign(const TenantActor& tenant, const LaunchOrder& order, JobKind kind) {
-  assigned_.emplace(order.task, AssignedTask{order.task, order_of_job(order), tenant, kind, false});
+void NodeTasks::assign(const TenantActor& tenant, const LaunchOrder& order, JobKind kind,
+                       WallTime granted_at) {
+  assigned_.emplace(order.task,
+                    AssignedTask{order.task, order_of_job(order), tenant, kind, false, granted_at});
 }
 
 bool NodeTasks::request_stop(const TaskKey& task) {
@@ -64,18 +66,21 @@ void NodeTasks::not_reclaimed(const std::vector<AssignedTask>& tasks) {
 }
 
 ReportOutcome NodeTasks::take_report(const AgentReport& report, bool registering,
-                                     std::uint32_t incarnation) {
+                                     std::uint32_t incarnation, WallTime now) {
   ReportOutcome outcome;
   std::set<TaskKey> named(report.running.begin(), report.running.end());
   for (const auto& result : report.finished) {
     named.insert(result.task);
-    if (!assigned_.contains(result.task) && result.task.incarnation < incarnation) {
-      if (settling_.insert(result.task).second) outcome.disowned.push_back(plausible(result));
-    } else if (!assigned_.contains(result.task)) {
+    const auto known = assigned_.find(result.task);
+    if (known == assigned_.end() && result.task.incarnation < incarnation) {
+      if (settling_.insert(result.task).second)
+        outcome.disowned.push_back(plausible(result, {}, now));
+    } else if (known == assigned_.end()) {
       outcome.acknowledge.push_back(result.task);
     } else if (settling_.insert(result.task).second) {
       const bool failed = result.reason == EndReason::launch_failed;
-      (failed ? outcome.failed_launches : outcome.settle).push_back(plausible(result));
+      (failed ? outcome.failed_launches : outcome.settle)
+          .push_back(plausible(result, known->second.granted_at, now));
     }
   }
   for (const auto& task : report.running) {

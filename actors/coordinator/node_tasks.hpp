@@ -35,7 +35,8 @@ class NodeTasks {
  public:
   explicit NodeTasks(std::vector<AssignedTask> assigned);
 
-  void assign(const TenantActor& tenant, const LaunchOrder& order, JobKind kind = JobKind::batch);
+  void assign(const TenantActor& tenant, const LaunchOrder& order, JobKind kind = JobKind::batch,
+              WallTime granted_at = {});
   /// Remembers that the task is to be stopped, until it has ended; false when it is not assigned.
   bool request_stop(const TaskKey& task);
   /// The same for all services' tasks. Those that it had not been requested for.
@@ -48,9 +49,9 @@ class NodeTasks {
   /// `registering`: the agent has just (re)connected, so an assigned task that it does not name
   /// never reached it; otherwise the order may still be under way. `incarnation`: the ledger's;
   /// what was granted under an earlier one may have run in the life that was lost, and is not sent
-  /// again; what is not known and of an earlier one was granted there.
+  /// again; what is not known and of an earlier one was granted there. `now`: nothing ended later.
   [[nodiscard]] ReportOutcome take_report(const AgentReport& report, bool registering,
-                                          std::uint32_t incarnation);
+                                          std::uint32_t incarnation, WallTime now);
   [[nodiscard]] bool knows(const TaskKey& task) const { return assigned_.contains(task); }
   [[nodiscard]] bool has_task_of(JobId job) const {
     const auto first = assigned_.lower_bound(TaskKey{job, 0, 0});

@@ -2,6 +2,8 @@
 #include "actors/coordinator/node_tasks.hpp"
 
 #include <limits>
+#include <optional>
+#include <utility>
 
 #include <catch2/catch.hpp>
 
@@ -10,6 +12,8 @@
 
 namespace fairwater {
 namespace {
+
+constexpr WallTime kReportTime{1'795'262'400'000'000};
 
 TaskKey key(std::uint32_t index, std::uint32_t incarnation = 0) {
   return {JobId{1}, index, 1, incarnation};
@@ -58,14 +62,58 @@ TEST_CASE("A result is kept in the ranges that results have", "[unit]") {
   low.exit_code = low.signal = -5;
   low.finished_at = {kLeast};
   low.cpu_ms = low.peak_memory_kib = kLeast;
-  const auto settled = tasks.take_report(report({}, {odd, low}), false, 0).settle;
+  const auto settled = tasks.take_report(report({}, {odd, low}), false, 0, kReportTime).settle;
   REQUIRE(settled.size() == 2);
   CHECK(settled[0].exit_code == 255);
   CHECK(settled[0].signal == 127);
-  CHECK(settled[0].started_at == WallTime{253'402'300'799'999'999});
+  CHECK(settled[0].started_at == kReportTime);
+  CHECK(settled[0].finished_at == kReportTime);
   CHECK(settled[0].cpu_ms == kMaxAmount);
   CHECK(settled[0].peak_memory_kib == kMaxAmount);
   CHECK(settled[1] == result(key(1)));
+}
+
+TEST_CASE("A run is kept between its grant and now, whatever its node's clock says", "[unit]") {
+  constexpr std::int64_t kSecond = 1'000'000, kHour = 3600 * kSecond;
+  // In seconds from the grant on; now is 600.
+  const auto kept = [&](std::int64_t started, std::int64_t finished) {
+    const WallTime granted{kReportTime.microseconds - 600 * kSecond};
+    const auto at = [&](std::int64_t s) { return WallTime{granted.microseconds + s * kSecond}; };
+    NodeTasks tasks{{}};
+    tasks.assign({}, order(key(0)), JobKind::batch, granted);
+    TaskResult told = result(key(0));
+    told.started_at = at(started);
+    told.finished_at = at(finished);
+    const auto outcome = tasks.take_report(report({}, {told}), false, 0, kReportTime);
+    REQUIRE(outcome.settle.size() == 1);
+    const TaskResult& settled = outcome.settle[0];
+    return std::pair{(settled.started_at.microseconds - granted.microseconds) / kSecond,
+                     (settled.finished_at.microseconds - granted.microseconds) / kSecond};
+  };
+  using Run = std::pair<std::int64_t, std::int64_t>;
+  constexpr std::int64_t kFar = 1'000'000'000;
+  CHECK(kept(1, 599) == Run{1, 599});
+  CHECK(kept(-180, 400) == Run{-180, 400});       // three minutes slow
+  CHECK(kept(181, 779) == Run{2, 600});           // three minutes fast
+  CHECK(kept(kFar, kFar + 30) == Run{570, 600});  // tomorrow
+  CHECK(kept(-kFar, 30 - kFar) == Run{0, 30});    // long ago
+  CHECK(kept(-kFar, 599) == Run{-3600, 600});     // no longer than there was room
+  CHECK(kept(599, -kFar) == Run{599, 599});       // ended before it began
+  CHECK(kept(kFar, -kFar) == Run{600, 600});
+
+  TaskResult never_started = result(key(0), EndReason::launch_failed);
+  never_started.finished_at = {kReportTime.microseconds + kHour};
+  const TaskResult settled = plausible(never_started, kReportTime, kReportTime);
+  CHECK(settled.finished_at == kReportTime);
+  CHECK_FALSE(settled.started_at);
+  // The coordinator's clock was set back: what took an hour took an hour.
+  TaskResult long_run = result(key(0));
+  long_run.started_at = {kReportTime.microseconds + 24 * kHour};
+  long_run.finished_at = {kReportTime.microseconds + 25 * kHour};
+  const TaskResult moved = plausible(long_run, long_run.started_at, kReportTime);
+  CHECK(moved.started_at == WallTime{kReportTime.microseconds - kHour});
+  CHECK(moved.finished_at == kReportTime);
+  CHECK(plausible(result(key(0)), kReportTime, kReportTime) == result(key(0)));  // no times told
 }
 
 TEST_CASE("The word on a job's members is kept while it has tasks here", "[unit]") {
@@ -92,7 +140,7 @@ TEST_CASE("Orders that are sent again name the same devices as before", "[unit][
     with_device.devices = {index == 1 ? "gpu1" : "gpu0"};
     tasks.assign({}, with_device);
   }
-  const auto again = tasks.take_report(report({}), true, 0).launches;
+  const auto again = tasks.take_report(report({}), true, 0, kReportTime).launches;
   REQUIRE(again.size() == 3);
   for (const LaunchOrder& launch : again)
     CHECK(launch.devices == std::vector<std::string>{launch.task.index == 1 ? "gpu1" : "gpu0"});
@@ -101,34 +149,34 @@ TEST_CASE("Orders that are sent again name the same devices as before", "[unit][
 TEST_CASE("A result of an assigned task is settled once, any other is forgotten", "[unit]") {
   NodeTasks tasks = two_tasks();
   const auto told = report({key(1)}, {result(key(0)), result(key(7))});
-  const auto outcome = tasks.take_report(told, false, 0);
+  const auto outcome = tasks.take_report(told, false, 0, kReportTime);
   REQUIRE(outcome.settle.size() == 1);
   CHECK(outcome.settle[0].task == key(0));
   CHECK(outcome.acknowledge == std::vector{key(7)});
   CHECK(outcome.launches.empty());
-  CHECK(tasks.take_report(told, false, 0).settle.empty());  // it is being made durable
+  CHECK(tasks.take_report(told, false, 0, kReportTime).settle.empty());  // it is being made durable
   const auto groups = tasks.settled(outcome.settle);
   REQUIRE(groups.size() == 1);
   CHECK(groups[0].results.size() == 1);
   CHECK(tasks.size() == 1);
   CHECK_FALSE(tasks.knows(key(0)));
-  CHECK(tasks.take_report(told, false, 0).acknowledge == std::vector{key(0), key(7)});
+  CHECK(tasks.take_report(told, false, 0, kReportTime).acknowledge == std::vector{key(0), key(7)});
 }
 
 TEST_CASE("A result that could not be kept is settled when it is told again", "[unit]") {
   NodeTasks tasks = two_tasks();
   const auto told = report({}, {result(key(0), EndReason::launch_failed)});
-  const auto outcome = tasks.take_report(told, false, 0);
+  const auto outcome = tasks.take_report(told, false, 0, kReportTime);
   REQUIRE(outcome.failed_launches.size() == 1);
   CHECK(outcome.settle.empty());
   tasks.not_settled(outcome.failed_launches);
-  CHECK(tasks.take_report(told, false, 0).failed_launches.size() == 1);
+  CHECK(tasks.take_report(told, false, 0, kReportTime).failed_launches.size() == 1);
 }
 
 TEST_CASE("Only an agent that registers shows what never reached it", "[unit]") {
   NodeTasks tasks = two_tasks();
-  CHECK(tasks.take_report(report({key(1)}), false, 0).launches.empty());
-  const auto outcome = tasks.take_report(report({key(1)}), true, 0);
+  CHECK(tasks.take_report(report({key(1)}), false, 0, kReportTime).launches.empty());
+  const auto outcome = tasks.take_report(report({key(1)}), true, 0, kReportTime);
   REQUIRE(outcome.launches.size() == 1);
   CHECK(outcome.launches[0].task == key(0));
   CHECK(outcome.launches[0].command == std::vector<std::string>{"true"});
@@ -137,7 +185,7 @@ TEST_CASE("Only an agent that registers shows what never reached it", "[unit]") 
 TEST_CASE("What an earlier life of the ledger granted is not sent again", "[unit]") {
   NodeTasks tasks = two_tasks();
   tasks.assign({}, order(key(2, 1)));
-  const auto outcome = tasks.take_report(report({key(0)}), true, 1);
+  const auto outcome = tasks.take_report(report({key(0)}), true, 1, kReportTime);
   CHECK(outcome.returns == std::vector{key(1)});
   REQUIRE(outcome.launches.size() == 1);
   CHECK(outcome.launches[0].task == key(2, 1));
@@ -145,7 +193,7 @@ TEST_CASE("What an earlier life of the ledger granted is not sent again", "[unit
 
 TEST_CASE("What runs there and belongs to nobody is stopped", "[unit]") {
   NodeTasks tasks = two_tasks();
-  const auto outcome = tasks.take_report(report({key(0), key(9)}), false, 0);
+  const auto outcome = tasks.take_report(report({key(0), key(9)}), false, 0, kReportTime);
   REQUIRE(outcome.stops.size() == 1);
   CHECK(outcome.stops[0].task == key(9));
 }
@@ -155,20 +203,20 @@ TEST_CASE("An order to stop is repeated to an agent that registers, until the ta
   NodeTasks tasks = two_tasks();
   CHECK(tasks.request_stop(key(0)));
   CHECK_FALSE(tasks.request_stop(key(9)));
-  CHECK(tasks.take_report(report({key(0), key(1)}), false, 0).stops.empty());
-  CHECK(tasks.take_report(report({key(0), key(1)}), true, 0).stops.size() == 1);
-  (void)tasks.take_report(report({key(1)}, {result(key(0))}), false, 0);
+  CHECK(tasks.take_report(report({key(0), key(1)}), false, 0, kReportTime).stops.empty());
+  CHECK(tasks.take_report(report({key(0), key(1)}), true, 0, kReportTime).stops.size() == 1);
+  (void)tasks.take_report(report({key(1)}, {result(key(0))}), false, 0, kReportTime);
   (void)tasks.settled({result(key(0))});
-  CHECK(tasks.take_report(report({key(1)}), true, 0).stops.empty());
+  CHECK(tasks.take_report(report({key(1)}), true, 0, kReportTime).stops.empty());
 }
 
 TEST_CASE("What is being settled or given back is not given back once more", "[unit]") {
   NodeTasks tasks = two_tasks();
   tasks.assign({}, order(key(2)));
-  (void)tasks.take_report(report({}, {result(key(0))}), false, 0);
+  (void)tasks.take_report(report({}, {result(key(0))}), false, 0, kReportTime);
   tasks.begin_return({key(1)});
   CHECK(tasks.unsettled() == std::vector{key(2)});
-  CHECK(tasks.take_report(report({}), true, 0).launches.size() == 1);
+  CHECK(tasks.take_report(report({}), true, 0, kReportTime).launches.size() == 1);
   const auto groups = tasks.take_back({key(1), key(2), key(9)});
   REQUIRE(groups.size() == 1);
   CHECK(groups[0].keys == std::vector{key(1), key(2)});
@@ -181,7 +229,7 @@ TEST_CASE("A job's orders are kept once, and each task's is its own", "[unit]") 
   other.command = {"false"};
   tasks.assign({}, other);
   CHECK(tasks.size() == 3);
-  const auto again = tasks.take_report(report({}), true, 0).launches;
+  const auto again = tasks.take_report(report({}), true, 0, kReportTime).launches;
   REQUIRE(again.size() == 3);
   CHECK(again[0].task == key(0));
   CHECK(again[1].task == key(1));
@@ -208,36 +256,63 @@ TEST_CASE("Services' tasks are stopped once, others' are left alone", "[unit]") 
   CHECK(tasks.request_stop_of_services() == std::vector{service});
   CHECK(tasks.request_stop_of_services().empty());
   const auto told = report({key(0), key(1), service});
-  REQUIRE(tasks.take_report(told, true, 0).stops.size() == 1);
-  CHECK(tasks.take_report(told, true, 0).stops[0].task == service);
+  REQUIRE(tasks.take_report(told, true, 0, kReportTime).stops.size() == 1);
+  CHECK(tasks.take_report(told, true, 0, kReportTime).stops[0].task == service);
   // Given back, it is to be stopped no more: where it runs next it is another attempt.
   (void)tasks.take_back({service});
-  CHECK(tasks.take_report(report({key(0), key(1)}), true, 0).stops.empty());
+  CHECK(tasks.take_report(report({key(0), key(1)}), true, 0, kReportTime).stops.empty());
 }
 
 TEST_CASE("What a lost life of the ledger had started is disowned once, and told", "[unit]") {
   NodeTasks tasks = two_tasks();
   const auto told = report({key(8)}, {result(key(7))});
-  const auto outcome = tasks.take_report(told, false, 1);
+  const auto outcome = tasks.take_report(told, false, 1, kReportTime);
   REQUIRE(outcome.disowned.size() == 1);
   CHECK(outcome.disowned[0].task == key(7));
   CHECK(outcome.acknowledge.empty());
   CHECK(outcome.runs_lost_life);
   REQUIRE(outcome.stops.size() == 1);
   CHECK(outcome.stops[0].task == key(8));
-  CHECK(tasks.take_report(told, false, 1).disowned.empty());  // it is being made durable
+  CHECK(
+      tasks.take_report(told, false, 1, kReportTime).disowned.empty());  // it is being made durable
   tasks.not_settled(outcome.disowned);
-  CHECK(tasks.take_report(told, false, 1).disowned.size() == 1);
+  CHECK(tasks.take_report(told, false, 1, kReportTime).disowned.size() == 1);
   CHECK(tasks.settled(outcome.disowned).empty());  // nobody's
-  CHECK_FALSE(tasks.take_report(report({key(0)}), false, 1).runs_lost_life);
+  CHECK_FALSE(tasks.take_report(report({key(0)}), false, 1, kReportTime).runs_lost_life);
 }
 
 TEST_CASE("A task that is given back is settled by no result that comes later", "[unit]") {
   NodeTasks tasks = two_tasks();
   (void)tasks.take_back({key(0)});
-  const auto outcome = tasks.take_report(report({key(1)}, {result(key(0))}), false, 0);
+  const auto outcome = tasks.take_report(report({key(1)}, {result(key(0))}), false, 0, kReportTime);
   CHECK(outcome.settle.empty());
   CHECK(outcome.acknowledge == std::vector{key(0)});
+}
+
+TEST_CASE("A task is shown to have run since its grant, over a restart, too", "[actor]") {
+  ClusterFixture cluster;
+  cluster.apply({tenant_spec("only", 1)});
+  auto agent = cluster.join("one", 2);
+  const JobId job = cluster.submit("only", 2);
+  (void)cluster.report(agent);
+  const WallTime earliest = cluster.show(job).job.started_at;
+  const auto end = [&](std::uint32_t index, WallTime started, WallTime finished) {
+    TaskResult ended = succeeded({job, index, 1});
+    ended.started_at = started;
+    ended.finished_at = finished;
+    REQUIRE(cluster.report(agent, {ended}).engaged());
+    const std::optional<TaskResult> kept = cluster.show(job).tasks.at(index).record.result;
+    REQUIRE(kept);
+    CHECK(kept->started_at >= earliest);
+    CHECK(kept->started_at <= kept->finished_at);
+    CHECK(kept->finished_at <= wall_time_now());
+  };
+  end(0, {1}, {2});
+  cluster.restart();
+  agent.running = {{job, 1, 1}};
+  REQUIRE_FALSE(cluster.reattach(agent));
+  end(1, {1}, {2});
+  CHECK(cluster.verify().ok);
 }
 
 TEST_CASE("Results are on their way to the ledger before their room may be given away", "[actor]") {
