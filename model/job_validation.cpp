@@ -75,8 +75,10 @@ caf::error check_command(const JobSpec& spec) {
   if (spec.directory.size() > kMaxDirectoryBytes)
     return invalid("directory", std::to_string(spec.directory.size()) + " bytes are more than " +
                                     std::to_string(kMaxDirectoryBytes));
-  if (!spec.directory.empty() && (spec.directory.front() != '/' || has_nul(spec.directory)))
-    return invalid("directory", "'" + spec.directory + "' is not an absolute path");
+  if (has_nul(spec.directory))
+    return invalid("directory", quoted(spec.directory) + " contains a zero byte");
+  if (!spec.directory.empty() && spec.directory.front() != '/')
+    return invalid("directory", quoted(spec.directory) + " is not an absolute path");
   return {};
 }
 

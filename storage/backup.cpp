@@ -6,7 +6,9 @@
 #include <filesystem>
 #include <memory>
 #include <sys/stat.h>
+#include <utility>
 
+#include "model/text.hpp"
 #include "storage/archive.hpp"
 #include "storage/files.hpp"
 #include "storage/fold.hpp"
@@ -120,6 +122,8 @@ bool lies_within(const std::string& path, const std::string& directory) {
 
 caf::error check_target(const std::string& ledger, const std::string& directory,
                         rocksdb::Env* env) {
+  if (std::string fault = fault_of_text(directory); !fault.empty())
+    return make_error(ErrorCode::invalid_input, std::move(fault), "directory");
   if (!directory.starts_with('/') || directory.ends_with('/') ||
       directory.find("/../") != std::string::npos)
     return make_error(ErrorCode::invalid_input,

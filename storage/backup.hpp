@@ -32,8 +32,9 @@ namespace fairwater::inline storage {
 
 /// Beside the database's writer, from any thread; of what was durable at some moment of the call.
 /// Makes nothing in `directory` unless the copy verifies. Errors: invalid_input (`directory` is not
-/// absolute, lies within the ledger's, or its parent is not there or not to be written),
-/// already_exists, disk_full, wrong_state (another makes the same), storage_damaged. O(journal).
+/// absolute, has control characters, lies within the ledger's, or its parent is not there or not to
+/// be written), already_exists, disk_full, wrong_state (another makes the same), storage_damaged.
+/// O(journal).
 [[nodiscard]] Expected<LedgerBackup> make_backup(const Database& database, const SpaceGuard& space,
                                                  const std::string& directory,
                                                  const AddFiles& add_files,

@@ -15,6 +15,7 @@
 #include "actors/coordinator/ledger.hpp"
 #include "actors/coordinator/profile_scan.hpp"
 #include "actors/coordinator/usage_scan.hpp"
+#include "model/text.hpp"
 #include "schema/byte_budget.hpp"
 #include "schema/codec.hpp"
 
@@ -275,19 +276,21 @@ caf::result<LedgerBackup> make_backup(ScannerSelf self, const RunBackup& request
   if (std::exchange(state.makes_backup, true))
     return make_error(ErrorCode::wrong_state, "another backup of this ledger is being made");
   auto promise = self->make_response_promise<LedgerBackup>();
-  spdlog::info("making the backup {}", request.directory);
+  spdlog::info("making the backup {}", one_line(request.directory, kMaxDirectoryBytes));
   self->request(self->spawn<caf::detached>(backup_maker, state.ledger, state.add_to_backup),
                 caf::infinite, request)
       .then(
           [self, promise, request](const LedgerBackup& made) mutable {
             self->state.makes_backup = false;
             spdlog::info("made and verified the backup {}: it ends at record {}, and took {} ms",
-                         request.directory, made.manifest.end.number, made.took_ms);
+                         one_line(request.directory, kMaxDirectoryBytes), made.manifest.end.number,
+                         made.took_ms);
             promise.deliver(made);
           },
           [self, promise, request](caf::error& error) mutable {
             self->state.makes_backup = false;
-            spdlog::error("no backup {}: {}", request.directory, details(error).message);
+            spdlog::error("no backup {}: {}", one_line(request.directory, kMaxDirectoryBytes),
+                          details(error).message);
             promise.deliver(std::move(error));
           });
   return promise;

@@ -78,6 +78,8 @@ TEST_CASE("an invalid job is refused naming the field", "[unit][job]") {
       {"reserved", [](S& s) { s.environment.emplace("FAIRWATER_JOB_ID", "1"); }, invalid,
        "environment.FAIRWATER_JOB_ID", "is set for every task"},
       {"relative path", [](S& s) { s.directory = "tmp"; }, invalid, "directory", "'tmp'"},
+      {"cut path", [](S& s) { s.directory = std::string("/a\0b", 4); }, invalid, "directory",
+       "'/a\\x00b' contains a zero byte"},
       {"no tasks", [](S& s) { s.tasks_min = s.tasks_max = 0; }, invalid, "tasks",
        "0 is not between 1 and 1000000"},
       {"many tasks", [](S& s) { s.tasks_min = s.tasks_max = 1'000'001; }, invalid, "tasks",

@@ -125,6 +125,14 @@ TEST_CASE("a backup is refused where it cannot be made, and leaves nothing", "[u
     wanted = directory / "link/db/backup";
     words = "lost with it";
   }
+  SECTION("a zero byte, where the system would cut it") {
+    wanted = (directory / "a") + std::string("\0b", 2);
+    words = "/a\\x00b' has control characters; leave them out";
+  }
+  SECTION("a line end") {
+    wanted = directory / "a\nb";
+    words = "/a\\x0ab' has control characters";
+  }
   SECTION("no parent") {
     wanted = directory / "elsewhere/backup";
     words = "elsewhere/backup.unfinished";
