@@ -3,6 +3,7 @@
 #include <array>
 #include <cerrno>
 #include <fcntl.h>
+#include <limits>
 #include <poll.h>
 #include <signal.h>
 #include <sys/epoll.h>
@@ -232,6 +233,9 @@ Expected<std::string> TaskHost::Impl::read_log(const TaskKey& task, bool standar
   const auto& path = file.log(standard_error);
   const FileDescriptor log(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (log) {
+    // No file is as long, and the system would refuse to read there.
+    constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<off_t>::max());
+    if (offset > kMost - max_bytes) return std::string();
     std::string piece(max_bytes, '\0');
     const ssize_t got = ::pread(log.get(), piece.data(), max_bytes, static_cast<off_t>(offset));
     if (got < 0) return system_error("cannot read " + path.string(), errno);

@@ -101,7 +101,13 @@ TEST_CASE("Standard output and standard error are kept apart", "[process]") {
   const auto piece = fixture.host().read_log(order.task, false, 4, 2);
   REQUIRE(piece);
   CHECK(*piece == "no");
-  CHECK(fixture.host().read_log(order.task, false, 1000, 10)->empty());
+  for (const std::uint64_t behind :
+       {std::uint64_t{1000}, std::uint64_t{1} << 62, (std::uint64_t{1} << 63) - 1,
+        std::uint64_t{1} << 63, ~std::uint64_t{0}}) {
+    const auto nothing = fixture.host().read_log(order.task, false, behind, 10);
+    REQUIRE(nothing);
+    CHECK(nothing->empty());
+  }
 }
 
 TEST_CASE("A log is bounded and marked, and the task goes on", "[process]") {
