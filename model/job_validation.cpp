@@ -52,8 +52,10 @@ caf::error check_names(const JobSpec& spec) {
 }
 
 caf::error check_command(const JobSpec& spec) {
-  if (spec.command.empty() || spec.command.front().empty())
+  if (spec.command.empty())
     return invalid("command", "is missing: a list of the program and its arguments");
+  if (spec.command.front().empty())
+    return invalid("command", "its first entry, the program's name, is empty; write the program");
   std::size_t bytes = 0;
   for (const auto& argument : spec.command) {
     if (has_nul(argument)) return invalid("command", "an argument contains a zero byte");
@@ -64,7 +66,7 @@ caf::error check_command(const JobSpec& spec) {
       "FAIRWATER_CPUS",       "FAIRWATER_MEMBERS", "FAIRWATER_GPU_SHARE"};
   for (const auto& [key, value] : spec.environment) {
     if (key.empty() || key.find('=') != std::string::npos || has_nul(key))
-      return invalid("environment", "'" + key + "' is not a variable's name");
+      return invalid("environment", quoted(key) + " is not a variable's name");
     if (reserved.contains(key)) return invalid("environment." + key, "is set for every task");
     if (has_nul(value)) return invalid("environment." + key, "contains a zero byte");
     bytes += key.size() + value.size() + 2;

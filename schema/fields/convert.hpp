@@ -16,13 +16,14 @@
 
 #include <capnp/any.h>
 
+#include "model/text.hpp"
 #include "schema/codec.hpp"
 #include "schema/fields/field.hpp"
 
 namespace fairwater::inline schema {
 
-/// The fields of a map's entry, a pair, by the wire struct that holds it; `repeated(key)` words the
-/// refusal of a key that comes twice.
+/// The fields of a map's entry, a pair, by the wire struct that holds it; `refuse_repeated(list,
+/// key)` throws MalformedRecord for a key that comes twice in that field.
 template <class Wire>
 struct EntryFields;
 
@@ -167,13 +168,13 @@ template <class Member, class FieldType, class Reader>
 void take(Member& member, const FieldType& field, const Reader& reader);
 
 template <class Map, class List>
-Map take_map(List list) {
+Map take_map(List list, const std::string& name) {
   Map map;
   for (auto element : list) {
     std::pair<typename Map::key_type, typename Map::mapped_type> entry;
     using Entry = EntryFields<ElementRead<List>>;
     Entry::each([&](const auto& field) { take(field.of(entry), field, element); });
-    if (!map.insert(entry).second) Entry::refuse_repeated(entry.first);
+    if (!map.insert(entry).second) Entry::refuse_repeated(name, entry.first);
   }
   return map;
 }
@@ -205,7 +206,7 @@ Value from_raw(const Raw& raw, const FieldType& field) {
     for (unsigned i = 0; i < raw.size(); ++i) vector[i] = raw[i];
     return vector;
   } else if constexpr (is_map<Value>) {
-    return take_map<Value>(raw);
+    return take_map<Value>(raw, field.name());
   } else if constexpr (is_vector<Value>) {
     Value values;
     if constexpr (FieldType::rule.min_words > 0) {
@@ -279,8 +280,9 @@ struct EntryFields<wire::KeyValue> {
     FAIRWATER_FIELD(first, Key);
     FAIRWATER_FIELD(second, Value);
   }
-  [[noreturn]] static void refuse_repeated(const std::string& key) {
-    throw MalformedRecord(key, "'" + key + "' is given twice");
+  [[noreturn]] static void refuse_repeated(const std::string& list, const std::string& key) {
+    throw MalformedRecord(list + "." + key,
+                          fairwater::quoted(key) + " is given twice; write it once");
   }
 };
 
@@ -291,8 +293,11 @@ struct EntryFields<wire::NamedAmount> {
     FAIRWATER_FIELD(first, Name);
     FAIRWATER_FIELD(second, Amount);
   }
-  [[noreturn]] static void refuse_repeated(const std::string& name) {
-    throw MalformedRecord(name, "resource '" + name + "' is given twice");
+  [[noreturn]] static void refuse_repeated(const std::string& list, const std::string& name) {
+    // What a node has is called so in all other errors.
+    const std::string field = list == "capacity" ? "resources" : list;
+    throw MalformedRecord(field + "." + name,
+                          "resource " + fairwater::quoted(name) + " is given twice; write it once");
   }
 };
 

@@ -35,7 +35,7 @@ struct EntryFields<wire::IdName> {
     FAIRWATER_FIELD(second, Name);
   }
   template <class Id>
-  [[noreturn]] static void refuse_repeated(Id id) {
+  [[noreturn]] static void refuse_repeated(const std::string&, Id id) {
     throw MalformedRecord("id", "the id " + std::to_string(id.value) + " is named twice");
   }
 };
@@ -47,7 +47,7 @@ struct EntryFields<wire::TenantNet> {
     FAIRWATER_FIELD(first, Tenant);
     FAIRWATER_FIELD(second, Units);
   }
-  [[noreturn]] static void refuse_repeated(TenantId tenant) {
+  [[noreturn]] static void refuse_repeated(const std::string&, TenantId tenant) {
     throw MalformedRecord("net", "tenant " + std::to_string(tenant.value) + " has two nets");
   }
 };

@@ -59,7 +59,11 @@ TEST_CASE("an invalid job is refused naming the field", "[unit][job]") {
        "'caf\\xe9' is not UTF-8; write it in UTF-8"},
       {"class", [](S& s) { s.job_class = "a b"; }, invalid, "class", "'a b'"},
       {"no command", [](S& s) { s.command.clear(); }, invalid, "command", "is missing"},
-      {"empty program", [](S& s) { s.command = {""}; }, invalid, "command", "is missing"},
+      {"empty program",
+       [](S& s) {
+         s.command = {"", "a"};
+       },
+       invalid, "command", "the program's name, is empty; write the program"},
       {"zero byte",
        [](S& s) {
          s.command = {"a", std::string("b\0c", 3)};

@@ -148,7 +148,31 @@ TEST_CASE("unknown enumerants and members of a newer version are refused", "[uni
     amounts[1].setName("cpu");
     const auto read_back = decode(message.getRoot<wire::JobSpec>().asReader());
     REQUIRE_FALSE(read_back);
-    CHECK(details(read_back.error()).message == "resource 'cpu' is given twice");
+    CHECK(details(read_back.error()).message == "resource 'cpu' is given twice; write it once");
+    CHECK(details(read_back.error()).field == "resources.cpu");
+  }
+  SECTION("what a node has, named twice") {
+    auto amounts = message.initRoot<wire::NodeSpec>().initCapacity(2);
+    amounts[0].setName("cpu");
+    amounts[1].setName("cpu");
+    const auto read_back = decode(message.getRoot<wire::NodeSpec>().asReader());
+    REQUIRE_FALSE(read_back);
+    CHECK(details(read_back.error()).field == "resources.cpu");
+  }
+  SECTION("a variable and a label given twice") {
+    auto variables = message.initRoot<wire::JobSpec>().initEnvironment(2);
+    variables[0].setKey("A");
+    variables[1].setKey("A");
+    const auto job = decode(message.getRoot<wire::JobSpec>().asReader());
+    REQUIRE_FALSE(job);
+    CHECK(details(job.error()).field == "environment.A");
+    CHECK(details(job.error()).message == "'A' is given twice; write it once");
+    auto labels = message.initRoot<wire::NodeTraits>().initLabels(2);
+    labels[0].setKey("a");
+    labels[1].setKey("a");
+    const auto traits = decode(message.getRoot<wire::NodeTraits>().asReader());
+    REQUIRE_FALSE(traits);
+    CHECK(details(traits.error()).field == "labels.a");
   }
 }
 
