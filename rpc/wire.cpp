@@ -1,5 +1,6 @@
 #include "rpc/wire.hpp"
 
+#include "model/text.hpp"
 #include "schema/fields/agent.hpp"
 #include "schema/fields/cluster.hpp"
 #include "schema/fields/deal.hpp"
@@ -10,7 +11,7 @@
 namespace fairwater::inline schema {
 namespace {
 
-/// Errors quote what they refuse.
+/// Errors quote what they refuse, of any bytes: what leaves is one line that can be shown.
 constexpr std::size_t kMaxErrorBytes = 4096;
 
 }  // namespace
@@ -56,10 +57,10 @@ void encode(const caf::error& error, wire::Error::Builder builder) {
   const ErrorDetails parts = details(error);
   const std::string code{to_string(parts.code)};
   builder.setCode(to_text(code));
-  builder.setMessage(to_text(cut_text(parts.message, kMaxErrorBytes)));
-  builder.setField(to_text(cut_text(parts.field, kMaxErrorBytes)));
+  builder.setMessage(to_text(one_line(parts.message, kMaxErrorBytes)));
+  builder.setField(to_text(one_line(parts.field, kMaxErrorBytes)));
   builder.setRetryable(is_retryable(parts.code));
-  if (!parts.leader.empty()) builder.setLeader(to_text(cut_text(parts.leader, kMaxErrorBytes)));
+  if (!parts.leader.empty()) builder.setLeader(to_text(one_line(parts.leader, kMaxErrorBytes)));
 }
 
 caf::error read(wire::Error::Reader reader) {

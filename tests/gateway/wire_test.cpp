@@ -126,6 +126,24 @@ TEST_CASE("a result's message is one line that can be shown, whatever an agent s
   CHECK(zeros.starts_with("\\xff\\x00\\x00"));
 }
 
+TEST_CASE("an error leaves in one line that can be shown, whatever it quotes", "[unit][codec]") {
+  const auto sent = [](const caf::error& error) {
+    capnp::MallocMessageBuilder message;
+    auto builder = message.initRoot<wire::Error>();
+    encode(error, builder);
+    return details(read(builder.asReader()));
+  };
+  const ErrorDetails quoting = sent(
+      make_error(ErrorCode::invalid_input, "no node 'a\n\x1b[2J\xff'", "resources.caf\xc3\xa9\r"));
+  CHECK(quoting.code == ErrorCode::invalid_input);
+  CHECK(quoting.message == "no node 'a\\x0a\\x1b[2J\\xff'");
+  CHECK(quoting.field == "resources.caf\xc3\xa9\\x0d");
+  const ErrorDetails zero = sent(make_error(ErrorCode::not_found, std::string("a\0b", 3)));
+  CHECK(zero.message == "a\\x00b");
+  CHECK(sent(make_error(ErrorCode::internal, std::string(9000, '\n'))).message.size() == 4096);
+  CHECK(sent(make_not_leader("go there", "head\n:7070")).leader == "head\\x0a:7070");
+}
+
 /// The schema's parameters and results of a call, by name.
 #define CHECK_CALL(Session, method, Request)                                 \
   CHECK(unlisted_fields<Request, wire::Session::Request##Params>().empty()); \
