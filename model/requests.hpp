@@ -162,10 +162,13 @@ struct DeviceState {
   std::string name;
   std::string resource;
   bool held = false;
-  TaskKey task = {};       ///< that holds it
+  TaskKey task = {};       ///< that holds it; none: another tenant's, which is not told
   std::int64_t share = 0;  ///< of it that the task has, in thousandths; 0: it is not shared
   friend bool operator==(const DeviceState&, const DeviceState&) = default;
 };
+[[nodiscard]] inline bool is_told(const DeviceState& device) {
+  return device.held && device.task.job != JobId{};
+}
 
 struct NodeInfo {
   NodeRecord record;

@@ -111,6 +111,7 @@ struct ExplainWaiting {
   TenantId tenant;
   JobId job;
   std::uint32_t index = 0;
+  Caller caller = {};
 };
 struct GetExpectedStart {
   TenantId tenant;

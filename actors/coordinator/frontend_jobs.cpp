@@ -91,19 +91,19 @@ void deliver_explanation(FrontendSelf self, caf::typed_response_promise<Explanat
   promise.deliver(std::move(explanation));
 }
 
-void explain_placed(FrontendSelf self, caf::typed_response_promise<Explanation> promise,
-                    Explanation explanation) {
+void explain_placed(FrontendSelf self, const Caller& caller,
+                    caf::typed_response_promise<Explanation> promise, Explanation explanation) {
   const auto& record = explanation.task.record;
   self->request(self->state.context->reader, caf::infinite, GetRecord{record.grant_cycle})
       .then(
-          [self, promise, explanation](const FoundRecord& found) mutable {
+          [self, caller, promise, explanation](const FoundRecord& found) mutable {
             explanation.grant_cycle = found.record.number;
             if (const auto* cycle = std::get_if<Cycle>(&found.record.body))
               for (const auto& deal : cycle->deals)
                 for (const auto& grant : deal.grants)
                   if (grant.task.job == explanation.job.id &&
                       grant.task.index == explanation.task.index)
-                    explanation.deal = deal;
+                    explanation.deal = visible_part(caller, deal);
             deliver_explanation(self, promise, std::move(explanation));
           },
           fail(promise));
@@ -118,8 +118,8 @@ void add_obstacles(Explanation& explanation, const WaitingDescription& more) {
                [&](const Obstacle& found) { return !has_why || found.code != "order"; });
 }
 
-void explain_waiting(FrontendSelf self, caf::typed_response_promise<Explanation> promise,
-                     Explanation explanation) {
+void explain_waiting(FrontendSelf self, const Caller& caller,
+                     caf::typed_response_promise<Explanation> promise, Explanation explanation) {
   const auto job = explanation.job.id;
   const auto index = explanation.task.index;
   const auto tenant = explanation.job.tenant;
@@ -129,7 +129,7 @@ void explain_waiting(FrontendSelf self, caf::typed_response_promise<Explanation>
             [=](const WaitingDescription& own) mutable {
               add_obstacles(explanation, own);
               self->request(self->state.coordinator, caf::infinite,
-                            ExplainWaiting{tenant, job, index})
+                            ExplainWaiting{tenant, job, index, caller})
                   .then(
                       [=](const WaitingDescription& shared) mutable {
                         add_obstacles(explanation, shared);
@@ -360,9 +360,9 @@ caf::result<Explanation> answer(FrontendSelf self, const ExplainTask& request) {
              explanation.task.node = context.names->name_of(explanation.task.record.node);
              explanation.measure = context.measure;
              if (explanation.task.record.state == TaskState::pending) {
-               explain_waiting(self, promise, std::move(explanation));
+               explain_waiting(self, request.caller, promise, std::move(explanation));
              } else if (explanation.task.record.grant_cycle != 0) {
-               explain_placed(self, promise, std::move(explanation));
+               explain_placed(self, request.caller, promise, std::move(explanation));
              } else {  // cancelled while it waited
                deliver_explanation(self, promise, std::move(explanation));
              }

@@ -1,5 +1,6 @@
 // What the coordinator tells of the cluster.
 #include "actors/coordinator/state.hpp"
+#include "actors/coordinator/visible.hpp"
 
 namespace fairwater::inline actors::inline coordinator::coordination {
 namespace {
@@ -91,7 +92,8 @@ ObstacleNames names_around(const CoordinatorState& state, TenantId tenant) {
   return names;
 }
 
-NodeInfo describe(const CoordinatorState& state, NodeId id, const NodeEntry& node) {
+NodeInfo describe(const CoordinatorState& state, const Caller& caller, NodeId id,
+                  const NodeEntry& node) {
   const auto view = state.allocation->node(id);
   NodeInfo info;
   info.record = node.record;
@@ -110,18 +112,19 @@ NodeInfo describe(const CoordinatorState& state, NodeId id, const NodeEntry& nod
         continue;
       }
       for (const DeviceHolder& by : holder->second)
-        info.devices.push_back({name, kind.resource, true, by.task, by.share});
+        info.devices.push_back({name, kind.resource, true,
+                                may_see(caller, by.tenant) ? by.task : TaskKey{}, by.share});
     }
   return info;
 }
 
 /// The next of `all` after `after`, as many as one answer has; true when there are others.
-template <class Id, class Entry, class Info>
-bool describe_next(const CoordinatorState& state, const std::map<Id, Entry>& all, Id after,
-                   std::vector<Info>& shown) {
+template <class Id, class Entry, class Info, class Describe>
+bool describe_next(const std::map<Id, Entry>& all, Id after, std::vector<Info>& shown,
+                   Describe describe_one) {
   auto next = all.upper_bound(after);
   for (; next != all.end() && shown.size() < kMaxShownAtOnce; ++next)
-    shown.push_back(describe(state, next->first, next->second));
+    shown.push_back(describe_one(next->first, next->second));
   return next != all.end();
 }
 
@@ -144,7 +147,9 @@ const NodeTotals& node_totals(CoordinatorState& state) {
 TenantViews describe_tenants(const CoordinatorState& state, const DescribeTenants& request) {
   TenantViews views;
   if (!request.only) {
-    views.more = describe_next(state, state.tenants, request.after, views.tenants);
+    views.more = describe_next(
+        state.tenants, request.after, views.tenants,
+        [&](TenantId id, const TenantEntry& tenant) { return describe(state, id, tenant); });
     return views;
   }
   const auto known = state.tenants.find(*request.only);
@@ -155,7 +160,10 @@ TenantViews describe_tenants(const CoordinatorState& state, const DescribeTenant
 
 caf::result<NodeList> answer(CoordinatorSelf self, const ListNodes& request) {
   NodeList list;
-  list.more = describe_next(self->state, self->state.nodes, request.after, list.nodes);
+  const CoordinatorState& state = self->state;
+  list.more = describe_next(
+      state.nodes, request.after, list.nodes,
+      [&](NodeId id, const NodeEntry& node) { return describe(state, request.caller, id, node); });
   return list;
 }
 
@@ -202,8 +210,9 @@ WaitingDescription explain_waiting(const CoordinatorState& state, const ExplainW
   if (!state.nesting.is_leaf(request.tenant)) return description;
   if (auto why = why_not_granting(state); !why.empty())
     description.obstacles.push_back({"not_granting", std::move(why)});
-  auto found = state.allocation->explain_waiting(request.tenant, request.job, request.index,
-                                                 names_around(state, request.tenant));
+  ObstacleNames names = names_around(state, request.tenant);
+  names.tells_of_others = request.caller.role == Role::operator_role;
+  auto found = state.allocation->explain_waiting(request.tenant, request.job, request.index, names);
   description.obstacles.insert(description.obstacles.end(), found.begin(), found.end());
   description.mark = state.allocation->explain_mark(request.tenant);
   description.expected_start = expected_start(state, request.tenant, request.job);

@@ -24,6 +24,19 @@ LedgerView visible_part(const Caller& caller, LedgerView view) {
   return view;
 }
 
+Deal visible_part(const Caller& caller, Deal deal) {
+  const auto sees = [&](TenantId tenant) { return may_see(caller, tenant); };
+  std::erase_if(deal.grants, [&](const Grant& grant) { return !sees(grant.tenant); });
+  std::erase_if(deal.lines, [&](const TenantLine& line) { return !sees(line.tenant); });
+  std::erase_if(deal.repayments, [&](const Repayment& repayment) {
+    return !sees(repayment.debtor) && !sees(repayment.creditor);
+  });
+  std::erase_if(deal.loans,
+                [&](const Loan& loan) { return !sees(loan.borrower) && !sees(loan.lender); });
+  if (deal.reservation && !sees(deal.reservation->tenant)) deal.reservation.reset();
+  return deal;
+}
+
 caf::error check_listing(const Caller& caller, const JobQuery& query) {
   if (caller.role == Role::operator_role || query.tenant.empty() ||
       query.tenant == caller.tenant_name)

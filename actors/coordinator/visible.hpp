@@ -27,6 +27,10 @@ inline constexpr std::uint32_t kMaxTasksInAnswer = 1'000;
 /// A tenant's own IOUs and net, with the names of those that it trades with.
 [[nodiscard]] LedgerView visible_part(const Caller& caller, LedgerView view);
 
+/// Of a node's deal a tenant's own grants and line, and what moved between it and others: with
+/// whom it trades it may know.
+[[nodiscard]] Deal visible_part(const Caller& caller, Deal deal);
+
 /// `not_permitted` where a tenant names another one, `invalid_input` for days in the wrong order.
 [[nodiscard]] caf::error check_listing(const Caller& caller, const JobQuery& query);
 [[nodiscard]] caf::error check_usage(const Caller& caller, const UsageQuery& query);

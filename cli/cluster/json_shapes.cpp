@@ -199,14 +199,18 @@ Json tenant_change_json(const TenantChange& change) {
 
 namespace {
 
-/// `task`: of whoever holds it, else null. `share`: of a device that tasks share, in thousandths.
+/// `task`: that holds it, else null, also where it is another tenant's and not told. `share`: of a
+/// device that tasks share, in thousandths.
 Json devices_json(const std::vector<DeviceState>& devices) {
   Json all = Json::array();
   for (const DeviceState& device : devices) {
-    const Json task = device.held
+    const Json task = is_told(device)
                           ? Json{{"job", device.task.job.value}, {"task", device.task.index}}
                           : Json(nullptr);
-    all.push_back(Json{{"name", device.name}, {"resource", device.resource}, {"task", task}});
+    all.push_back(Json{{"name", device.name},
+                       {"resource", device.resource},
+                       {"held", device.held},
+                       {"task", task}});
     if (device.share > 0) all.back()["share"] = device.share;
   }
   return all;

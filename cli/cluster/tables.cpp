@@ -296,14 +296,17 @@ std::string node_table(const std::vector<NodeInfo>& nodes) {
   return table.str();
 }
 
-/// `gpu0 (task 7.0), gpu1`, and of one that tasks share `gpu2 (500 of 1000: task 7.1)`.
+/// `gpu0 (task 7.0), gpu1`, and of one that tasks share `gpu2 (500 of 1000: task 7.1)`. A tenant is
+/// not told whose others' are.
 std::string devices_text(const std::vector<DeviceState>& devices) {
   std::string text;
   for (const DeviceState& device : devices) {
     text += (text.empty() ? "" : ", ") + device.name;
     if (!device.held) continue;
     const std::string share = device.share > 0 ? fmt::format("{} of 1000: ", device.share) : "";
-    text += fmt::format(" ({}task {}.{})", share, device.task.job.value, device.task.index);
+    text += is_told(device)
+                ? fmt::format(" ({}task {}.{})", share, device.task.job.value, device.task.index)
+                : fmt::format(" ({}another tenant's task)", share);
   }
   return text;
 }

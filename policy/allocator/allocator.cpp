@@ -222,7 +222,7 @@ NodeView Allocator::node(NodeId id) const {
       const bool is_shared =
           shared != nullptr && resource < kMaxResources && is_among(shared->names, name);
       view.device_holders[name].push_back(
-          {task, is_shared ? std::min(use.demand[resource], kMilliPerGpu) : 0});
+          {task, use.tenant, is_shared ? std::min(use.demand[resource], kMilliPerGpu) : 0});
     }
   const auto& plans = impl_->state.gang_plans();
   const auto first = std::min_element(

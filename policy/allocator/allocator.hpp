@@ -265,6 +265,7 @@ struct ClusterUse {
 /// A task that has a device, or a part of one that tasks share.
 struct DeviceHolder {
   TaskKey task;
+  TenantId tenant;
   Amount share = 0;  ///< in thousandths; 0: the device is not shared
   friend bool operator==(const DeviceHolder&, const DeviceHolder&) = default;
 };
@@ -296,6 +297,7 @@ struct ObstacleNames {
   std::map<GroupId, std::string> groups;
   std::map<NodeId, std::string> closed = {};  ///< why a node takes no tasks now: `is drained`
   std::map<TenantId, std::string> tenants = {};
+  bool tells_of_others = true;  ///< which tasks of other tenants hold devices
 };
 
 /// When the next task of a job that waits is expected to have room.

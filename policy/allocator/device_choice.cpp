@@ -64,9 +64,9 @@ std::optional<std::vector<std::string>> choose_devices(const NodeTraits& node,
   return chosen;
 }
 
-const TaskKey* holder_of(const DeviceUses& held, const std::string& device) {
-  for (const auto& [task, use] : held)
-    if (is_among(use.names, device)) return &task;
+const DeviceUses::value_type* holder_of(const DeviceUses& held, const std::string& device) {
+  for (const auto& holder : held)
+    if (is_among(holder.second.names, device)) return &holder;
   return nullptr;
 }
 

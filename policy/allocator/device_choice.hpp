@@ -34,6 +34,7 @@ struct WantedDevices {
     const WantedDevices& wanted);
 
 /// Who holds it; null: nobody is known to.
-[[nodiscard]] const TaskKey* holder_of(const DeviceUses& held, const std::string& device);
+[[nodiscard]] const DeviceUses::value_type* holder_of(const DeviceUses& held,
+                                                      const std::string& device);
 
 }  // namespace fairwater::inline policy::inline allocator

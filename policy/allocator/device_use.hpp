@@ -15,6 +15,7 @@ struct DeviceUse {
   std::vector<std::string> names;
   bool is_service = false;  ///< it runs until it is cancelled
   bool is_ending = false;   ///< it has been told to end
+  TenantId tenant = {};     ///< whose task it is
 };
 using DeviceUses = std::map<TaskKey, DeviceUse>;
 

@@ -224,17 +224,21 @@ class Explanation {
     for (const auto& [id, node] : state_.nodes()) {
       if (!takes_it(node) || !range_.rule->allows(node.traits)) continue;
       for (const std::string& device : range_.rule->devices) {
-        const TaskKey* const holder = holder_of(node.device_uses, device);
+        const auto* const holder = holder_of(node.device_uses, device);
         if (holder == nullptr || told == kMostHolders) continue;
         ++told;
         text += (text.empty() ? "" : "; ") + device + " of node " + node.traits.name +
-                " is held by task " + std::to_string(holder->index) + " of job " +
-                std::to_string(holder->job.value);
+                " is held by " + task_text(holder->first, holder->second.tenant);
       }
     }
     return text.empty() ? "tasks that were started without names hold devices of its kind, and it "
                           "is not known which"
                         : text;
+  }
+
+  [[nodiscard]] std::string task_text(const TaskKey& task, TenantId of) const {
+    if (of != tenant_.id && !names_.tells_of_others) return "a task of another tenant";
+    return "task " + std::to_string(task.index) + " of job " + std::to_string(task.job.value);
   }
 
   /// True when no waiting makes room for all of it.

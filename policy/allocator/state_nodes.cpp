@@ -163,7 +163,10 @@ void AllocatorState::hold(NodeRoom& node, TenantState& holder, const Grant& gran
   choices_.note_task(node.id, grant.demand, true);
   if (run.is_service) node.held_by_services += grant.demand;
   if (takes_devices(grant))
-    node.device_uses.emplace(grant.task, DeviceUse{grant.demand, grant.devices, run.is_service});
+    node.device_uses.emplace(grant.task, DeviceUse{.demand = grant.demand,
+                                                   .names = grant.devices,
+                                                   .is_service = run.is_service,
+                                                   .tenant = grant.tenant});
   count_shares(node, grant.demand, true);
   used_ += grant.demand;
   if (!node.accepts) capacity_ += grant.demand;

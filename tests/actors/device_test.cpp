@@ -147,6 +147,50 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("a tenant sees that others hold a device, and not by which task", "[actor][devices]") {
+  ClusterFixture cluster;
+  cluster.apply({tenant_spec("physics", 1), tenant_spec("arts", 1)});
+  FakeAgent whole = cluster.join(gpu_node("whole", {"gpu0", "gpu1"}));
+  FakeAgent shared = cluster.join(sharing_node("shared", {"card"}));
+  for (FakeAgent* agent : {&whole, &shared}) REQUIRE(cluster.report(*agent).engaged());
+  const JobId job = submit_for(cluster, {"gpu0"}, 1)->id;
+  const JobId part = submit_for(cluster, {}, 600, 1, "gpu_milli")->id;
+  const auto devices_seen_by = [&](const Caller& caller) {
+    std::vector<DeviceState> all;
+    for (const NodeInfo& node : cluster.ask<NodeList>(ListNodes{caller})->nodes)
+      all.insert(all.end(), node.devices.begin(), node.devices.end());
+    return all;
+  };
+  const auto seen_with = [](const TaskKey& whole_by, const TaskKey& part_by) {
+    return std::vector<DeviceState>{{"gpu0", "gpu", true, whole_by},
+                                    {"gpu1", "gpu", false, {}},
+                                    {"card", "gpu_milli", true, part_by, 600}};
+  };
+  const auto known = seen_with({job, 0, 1}, {part, 0, 1});
+  CHECK(devices_seen_by(cluster.operator_caller()) == known);
+  CHECK(devices_seen_by(cluster.tenant_caller("physics")) == known);
+  CHECK(devices_seen_by(cluster.tenant_caller("arts")) == seen_with({}, {}));
+
+  JobSpec spec;
+  spec.tenant = "arts";
+  spec.command = {"true"};
+  spec.resources = {{"cpu", 100}};
+  spec.devices = {"gpu0"};
+  const auto waits = cluster.ask<JobAccepted>(SubmitJob{cluster.operator_caller(), spec});
+  REQUIRE(waits.engaged());
+  cluster.run();
+  const auto holder_told_to = [&](const Caller& caller) {
+    const auto why = cluster.ask<Explanation>(ExplainTask{caller, waits->id, 0});
+    for (const Obstacle& obstacle : why->obstacles)
+      if (obstacle.code == "device") return obstacle.message;
+    return std::string{};
+  };
+  const std::string taken = "gpu0 of node whole is held by ";
+  CHECK(holder_told_to(cluster.operator_caller()) ==
+        taken + "task 0 of job " + std::to_string(job.value));
+  CHECK(holder_told_to(cluster.tenant_caller("arts")) == taken + "a task of another tenant");
+}
+
 TEST_CASE("a node that counts shared gpus has to name them", "[unit][devices]") {
   NodeSpec spec = sharing_node("one", {"gpu0", "gpu1"});
   CHECK_FALSE(validate(spec.traits.devices, spec.capacity));

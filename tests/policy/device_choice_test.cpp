@@ -48,7 +48,7 @@ TEST_CASE("a task gets what it names, and beyond that the first free ones", "[un
   CHECK(chosen(held, 1, {"gpu0"}) == std::nullopt);
   CHECK(chosen({}, 1, {"gpu0", "gpu1"}) == std::nullopt);  // it takes fewer than it names
   REQUIRE(holder_of(held, "gpu0"));
-  CHECK(holder_of(held, "gpu0")->job == JobId{1});
+  CHECK(holder_of(held, "gpu0")->first.job == JobId{1});
   CHECK(holder_of(held, "gpu1") == nullptr);
 }
 

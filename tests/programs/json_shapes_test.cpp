@@ -186,6 +186,22 @@ TEST_CASE("node list shows a drain that is planned", "[json]") {
   CHECK_THAT(node_text(node), Catch::Contains("drain begins"));
 }
 
+TEST_CASE("a device that another tenant holds is taken, and by no task that is told", "[json]") {
+  NodeInfo node;
+  node.devices = {{"gpu0", "gpu", true, {JobId{7}, 2, 1}},
+                  {"gpu1", "gpu", true, {}},
+                  {"gpu2", "gpu_milli", true, {}, 600},
+                  {"gpu3", "gpu", false, {}}};
+  CHECK_THAT(node_text(node), Catch::Contains("gpu0 (task 7.2), gpu1 (another tenant's task), "
+                                              "gpu2 (600 of 1000: another tenant's task), gpu3\n"));
+  const Json shown = node_json(node)["devices"];
+  CHECK(json_text(shown[0]) ==
+        R"({"name":"gpu0","resource":"gpu","held":true,"task":{"job":7,"task":2}})");
+  CHECK(json_text(shown[1]) == R"({"name":"gpu1","resource":"gpu","held":true,"task":null})");
+  CHECK(shown[2]["share"] == 600);
+  CHECK(shown[3]["held"] == false);
+}
+
 TEST_CASE("a job has the contract's shape", "[golden][json]") {
   CHECK(
       json_text(job_json(render_job())) ==
