@@ -59,9 +59,9 @@ class AllocatorQuotas {
   /// Of one resource. Rarely needed; inlined it would keep the water marks' part from being so.
   [[nodiscard, gnu::noinline]] Amount exact_quota(const TenantState& tenant,
                                                   std::size_t resource) const;
-  /// What belongs to the tenant, in micro-units of one resource: its part of the capacity by
-  /// weight, level by level, at least its min and at most its max, whoever waits or holds. The
-  /// parts of all add up to the capacity, unless every max is below it.
+  /// What belongs to the tenant, in micro-units of one resource: its min, and by weight its part of
+  /// what is beyond all mins, level by level, at most its max, whoever waits or holds. The parts of
+  /// all add up to the capacity, unless every max is below it.
   [[nodiscard]] MicroUnits part(const TenantState& tenant, std::size_t resource) const;
   /// Of such a part, by its min and those of the groups that it is in. O(depth * log siblings).
   [[nodiscard]] KeptForMins kept_for_mins(const TenantState& tenant, std::size_t resource,

@@ -65,6 +65,39 @@ TEST_CASE("what a creditor cannot use its debtor has before who borrows") {
   for (const std::uint32_t tenant : {kDebtor, kOther}) CHECK(cluster.held(tenant) == 6);
 }
 
+TEST_CASE("a part is the min, and by weight of what is beyond all mins") {
+  TimedCluster cluster(slot_settings());
+  const auto with_min = [](Amount min) {
+    TenantTerms terms = terms_of(1);
+    terms.min = slots(min);
+    return terms;
+  };
+  SECTION("of two tenants of one weight") {
+    cluster.node(1, slots(8));
+    cluster.tenant(1, with_min(2));
+    cluster.tenant(2, with_min(0));
+    cluster.run_until(1000);
+    CHECK(cluster.view(1).part == 5'000'000);
+    CHECK(cluster.view(2).part == 3'000'000);
+  }
+  SECTION("in a tree, with the sum of the mins in it") {
+    cluster.group(1, {.place = {.group = {}, .weight = 2}});
+    TenantTerms lasers = with_min(1);
+    TenantTerms optics = with_min(0);
+    TenantTerms arts = with_min(0);
+    lasers.place = optics.place = QuotaPlace{.group = GroupId{1}, .weight = 1};
+    arts.place = QuotaPlace{.group = {}, .weight = 1};
+    cluster.tenant(2, lasers);
+    cluster.tenant(3, optics);
+    cluster.tenant(4, arts);
+    cluster.node(1, slots(16));
+    cluster.run_until(1000);
+    CHECK(cluster.view(2).part == 6'000'000);
+    CHECK(cluster.view(3).part == 5'000'000);
+    CHECK(cluster.view(4).part == 5'000'000);
+  }
+}
+
 TEST_CASE("a debtor gives its min to nobody, and nobody else gives way for it") {
   TimedCluster cluster(slot_settings());
   TenantTerms guaranteed = terms_of(1);
