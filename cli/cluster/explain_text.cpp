@@ -141,19 +141,20 @@ std::string obstacles_text(const Explanation& explanation) {
   return text;
 }
 
-/// One line of the account: how many units, and what for. Lines with nothing to say are left out.
+/// Lines of how many units, and what for. Those with nothing to say are left out.
 class Account {
  public:
   void add(Units count, std::string_view words) {
-    if (count != 0) text_ += fmt::format("  {:>+8}  {}\n", count, words);
+    if (count == 0) return;
+    text_ += fmt::format("  {:>+8}  {}\n", count, words);
+    sum_ += count;
   }
-  void total(Units count, std::string_view words) {
-    text_ += fmt::format("  {:>8}  {}\n", count, words);
-  }
+  void total() { text_ += fmt::format("  {:>8}  in all\n", sum_); }
   [[nodiscard]] std::string take() { return std::move(text_); }
 
  private:
   std::string text_;
+  Units sum_ = 0;
 };
 
 std::string quota_text(const TenantLine& line, const NameTable& names) {
@@ -167,43 +168,53 @@ std::string quota_text(const TenantLine& line, const NameTable& names) {
   return text;
 }
 
-std::string account_text(const TenantLine& line) {
-  Account account;
-  account.add(line.deficit_before,
-              "carried over from earlier deals: parts too small for a whole task");
-  account.add(line.granted, "granted by the sequence");
-  account.add(-line.passed_on, "passed on without a claim: at its runtime quota");
-  account.add(line.passed_to, "its part of what others passed on");
-  account.add(line.received, "received from debtors");
-  account.add(-line.paid, "paid to creditors");
-  account.add(line.pooled, line.pooled < 0 ? "left to the pool: more than its waiting tasks need"
-                                           : "taken from the pool of allowances not needed");
-  account.total(line.allowance, "its allowance");
-  if (line.guaranteed != 0) account.total(line.guaranteed, "placed by its guarantee, not charged");
-  account.total(line.placed, "placed in this deal");
-  account.add(-line.rolled_back, "rolled back: slots that nobody could use");
-  if (line.deficit_after != 0) account.add(line.deficit_after, "carried on to the next deal");
-  return account.take();
-}
-
-std::string transfers_text(const Deal& deal, TenantId tenant, const NameTable& names) {
-  std::string text;
+void add_transfers(Account& account, const Deal& deal, TenantId tenant, const NameTable& names) {
   for (const auto& repayment : deal.repayments) {
-    if (repayment.debtor == tenant)
-      text += fmt::format("repaid {} to {}\n", units(repayment.units),
-                          tenant_name(names, repayment.creditor));
     if (repayment.creditor == tenant)
-      text += fmt::format("was repaid {} by {}\n", units(repayment.units),
-                          tenant_name(names, repayment.debtor));
+      account.add(repayment.units, "repaid by " + tenant_name(names, repayment.debtor));
+    if (repayment.debtor == tenant)
+      account.add(-repayment.units, "repaid to " + tenant_name(names, repayment.creditor));
   }
   for (const auto& loan : deal.loans) {
     if (loan.borrower == tenant)
-      text +=
-          fmt::format("borrowed {} from {}\n", units(loan.units), tenant_name(names, loan.lender));
+      account.add(loan.units, "borrowed from " + tenant_name(names, loan.lender));
     if (loan.lender == tenant)
-      text += fmt::format("lent {} to {}\n", units(loan.units), tenant_name(names, loan.borrower));
+      account.add(-loan.units, "lent to " + tenant_name(names, loan.borrower));
   }
-  return text.empty() ? "borrowed from nobody and lent to nobody\n" : text;
+}
+
+/// Of the pool nothing is its own: what it placed of that was lent or passed on to it, or is
+/// carried on below zero.
+std::string allowance_text(const TenantLine& line) {
+  std::string text = fmt::format("its allowance was {}", units(line.allowance));
+  if (line.pooled > 0)
+    text += fmt::format(", {} of them from the pool of what others did not need", line.pooled);
+  if (line.pooled < 0)
+    text += fmt::format("; it had left {} to the pool, which its waiting tasks did not need",
+                        -line.pooled);
+  return text + "\n";
+}
+
+/// The closing equation of policy/allocator/deal.hpp, so that what comes in and goes out is what
+/// was placed and what is carried on.
+std::string account_text(const Deal& deal, const TenantLine& line, const NameTable& names) {
+  Account account;
+  account.add(line.deficit_before, line.deficit_before > 0
+                                       ? "carried over: not enough for a whole task before"
+                                       : "carried over: placed before beyond what it had");
+  account.add(line.granted, "granted by the sequence");
+  account.add(-line.passed_on, "passed on to others without a claim");
+  account.add(line.passed_to, "passed on by others, who have no claim for it");
+  account.add(-line.rolled_back, "rolled back: slots that nobody could use");
+  add_transfers(account, deal, line.tenant, names);
+  account.total();
+  account.add(line.placed, "of them placed in this deal");
+  account.add(line.deficit_after, "carried on to the next deal");
+  std::string text = account.take();
+  if (line.guaranteed != 0)
+    text += fmt::format("beside that {} placed by its guarantee, not charged\n",
+                        units(line.guaranteed));
+  return text + allowance_text(line);
 }
 
 std::string never_granted_text(const Explanation& explanation) {
@@ -238,7 +249,7 @@ std::string grant_text(const Explanation& explanation) {
   return text + quota_text(*line, names) +
          fmt::format("account of {} in this deal, in units:\n",
                      tenant_name(names, explanation.job.tenant)) +
-         account_text(*line) + transfers_text(deal, explanation.job.tenant, names);
+         account_text(deal, *line, names);
 }
 
 }  // namespace

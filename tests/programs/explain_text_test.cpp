@@ -30,7 +30,7 @@ Deal lending_deal() {
   line.pooled = 7;
   line.allowance = 30;
   line.guaranteed = 10;
-  line.placed = 40;
+  line.placed = 27;
   line.rolled_back = 6;
   line.deficit_after = 1;
   line.quota[kCpu] = 8000;
@@ -236,22 +236,32 @@ TEST_CASE("a placed task is explained by the arithmetic of its grant", "[golden]
         "  cpu: level 8, held 6\n"
         "  memory: level 16 GiB, held 0 MiB\n"
         "account of physics in this deal, in units:\n"
-        "        +2  carried over from earlier deals: parts too small for a whole task\n"
+        "        +2  carried over: not enough for a whole task before\n"
         "       +20  granted by the sequence\n"
-        "        -1  passed on without a claim: at its runtime quota\n"
-        "        +4  its part of what others passed on\n"
-        "        +3  received from debtors\n"
-        "        -5  paid to creditors\n"
-        "        +7  taken from the pool of allowances not needed\n"
-        "        30  its allowance\n"
-        "        10  placed by its guarantee, not charged\n"
-        "        40  placed in this deal\n"
+        "        -1  passed on to others without a claim\n"
+        "        +4  passed on by others, who have no claim for it\n"
         "        -6  rolled back: slots that nobody could use\n"
+        "        -5  repaid to chemistry\n"
+        "        +3  repaid by biology\n"
+        "       +12  borrowed from biology\n"
+        "        -1  lent to chemistry\n"
+        "        28  in all\n"
+        "       +27  of them placed in this deal\n"
         "        +1  carried on to the next deal\n"
-        "repaid 5 units to chemistry\n"
-        "was repaid 3 units by biology\n"
-        "borrowed 12 units from biology\n"
-        "lent 1 unit to chemistry\n");
+        "beside that 10 units placed by its guarantee, not charged\n"
+        "its allowance was 30 units, 7 of them from the pool of what others did not need\n");
+}
+
+TEST_CASE("what a tenant leaves to the pool, or had before it was its own, is said",
+          "[golden][explain]") {
+  Explanation explanation = placed_task();
+  TenantLine& line = explanation.deal->lines[0];
+  line.pooled = -4;
+  line.deficit_before = -2;
+  CHECK_THAT(explain_text(explanation),
+             Catch::Contains("        -2  carried over: placed before beyond what it had\n") &&
+                 Catch::EndsWith("its allowance was 30 units; it had left 4 to the pool, which its "
+                                 "waiting tasks did not need\n"));
 }
 
 TEST_CASE("an explanation says how a task beyond its quota was placed", "[golden][explain]") {
