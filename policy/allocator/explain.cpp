@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "policy/allocator/closed_nodes.hpp"
+#include "policy/allocator/explain_gang.hpp"
 #include "policy/allocator/explain_preemption.hpp"
 #include "policy/allocator/explain_share.hpp"
-#include "policy/allocator/gangs.hpp"
 #include "policy/allocator/time_marks.hpp"
 #include "policy/core/check.hpp"
 #include "policy/dominant/weighted_share.hpp"
@@ -243,29 +243,12 @@ class Explanation {
 
   /// True when no waiting makes room for all of it.
   bool explain_gang() {
-    const GangRoom room = gang_room(state_, entry_);
-    const std::uint64_t tasks = entry_.starts_at_once;
-    const std::string together = "its " + std::to_string(tasks) + " tasks start together, and ";
-    if (room.one_day < tasks) {
-      add("gang_size", together + gang_size_text(room, tasks));
-      return true;
-    }
-    if (room.now < tasks)
-      add("gang", together + "there is room for " + std::to_string(room.now) + " of them now" +
-                      expected_start());
-    return false;
-  }
-
-  [[nodiscard]] std::string gang_size_text(const GangRoom& room, std::uint64_t tasks) const {
-    const auto for_so_many = [](std::uint64_t count) {
-      return " have room for " + std::to_string(count) + " of them even when empty";
-    };
-    const std::uint64_t with_closed = room.one_day + room.closed_one_day;
-    if (with_closed < tasks) return "the allowed nodes" + for_so_many(with_closed);
-    ClosedNodes closed;
-    for (const NodeRoom* node : room.closed) closed.add(*node, names_);
-    return "the allowed nodes that take tasks now" + for_so_many(room.one_day) +
-           "; with those that take none now they have room for all: " + closed.list();
+    auto obstacle = fairwater::explain_gang(state_, entry_, names_);
+    if (!obstacle) return false;
+    const bool is_too_large = obstacle->code == "gang_size";
+    if (obstacle->code == "gang") obstacle->message += expected_start();
+    obstacles_.push_back(std::move(*obstacle));
+    return is_too_large;
   }
 
   /// Where its job has a place.

@@ -55,6 +55,12 @@ std::uint32_t tasks_one_day(const AllocatorState& state, const NodeRoom& node,
                   tasks_on_gpus(state, node, gang, state.gpus_beside_services(node), {}));
 }
 
+std::uint32_t tasks_when_empty(const AllocatorState& state, const NodeRoom& node,
+                               const WindowRange& gang) {
+  return std::min(tasks_that_fit(gang, node.capacity),
+                  tasks_on_gpus(state, node, gang, state.gpus_when_empty(node), {}));
+}
+
 /// Those that so many of its tasks get of what is free of the node's shared GPUs.
 std::vector<std::string> gpus_for(const AllocatorState& state, const NodeRoom& node,
                                   const WindowRange& gang, std::uint32_t tasks, GpuNode room,
@@ -327,11 +333,14 @@ GangRoom gang_room(const AllocatorState& state, const WindowRange& gang) {
     const PlacementRule* rule = gang.range.rule.get();
     if (rule != nullptr && !rule->allows(node.traits)) continue;
     const std::uint32_t one_day = tasks_one_day(state, node, gang);
+    const std::uint32_t empty = tasks_when_empty(state, node, gang);
     if (is_allowed(state, gang, node)) {
       room.now += tasks_now(state, node, gang, node.free());
       room.one_day += one_day;
-    } else if (one_day > 0) {
+      room.empty += empty;
+    } else if (empty > 0) {
       room.closed_one_day += one_day;
+      room.closed_empty += empty;
       room.closed.push_back(&node);
     }
   }

@@ -81,8 +81,10 @@ struct PlanTerms {
 /// For how many of its tasks there is room on the nodes that it may use, at most all of them each.
 struct GangRoom {
   std::uint64_t now = 0;
-  std::uint64_t one_day = 0;            ///< if all had ended that ends by itself
-  std::uint64_t closed_one_day = 0;     ///< the same on nodes that take no tasks now
+  std::uint64_t one_day = 0;         ///< if all had ended that ends by itself
+  std::uint64_t empty = 0;           ///< if nothing ran
+  std::uint64_t closed_one_day = 0;  ///< the same on nodes that take no tasks now
+  std::uint64_t closed_empty = 0;
   std::vector<const NodeRoom*> closed;  ///< those nodes
 };
 /// O(nodes).

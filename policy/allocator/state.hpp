@@ -329,6 +329,8 @@ class AllocatorState {
   [[nodiscard]] bool has_shares_one_day(const NodeRoom& node, const WaitingRange& task) const;
   /// What is free of the node's shared GPUs then. None: it has none, or nobody knows.
   [[nodiscard]] std::optional<GpuNode> gpus_beside_services(const NodeRoom& node) const;
+  /// The same of a node that runs nothing.
+  [[nodiscard]] std::optional<GpuNode> gpus_when_empty(const NodeRoom& node) const;
   /// Of shared GPUs; kMaxResources: the cluster has none.
   [[nodiscard]] std::size_t shared_resource() const { return shared_resource_; }
   [[nodiscard]] bool takes_shares(const ResourceVector& demand) const {

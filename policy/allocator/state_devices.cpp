@@ -113,6 +113,12 @@ std::optional<GpuNode> AllocatorState::gpus_beside_services(const NodeRoom& node
   return shared_room(*kind, shared_resource_, services);
 }
 
+std::optional<GpuNode> AllocatorState::gpus_when_empty(const NodeRoom& node) const {
+  const NodeDevices* kind = shared_devices(node);
+  if (kind == nullptr || shared_resource_ == kMaxResources) return std::nullopt;
+  return shared_room(*kind, shared_resource_, {});
+}
+
 bool AllocatorState::has_shares_one_day(const NodeRoom& node, const WaitingRange& task) const {
   if (!takes_shares(task.demand)) return true;
   const auto room = gpus_beside_services(node);

@@ -8,6 +8,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "policy/allocator/deal_cycle.hpp"
 #include "timed_cluster.hpp"
 
 namespace fairwater::test::gangs {
@@ -179,6 +180,47 @@ TEST_CASE("a gang larger than its max, or than the cluster, keeps nobody back") 
         "when empty");
   const JobId late = cluster.submit(kB, 4, task_of(1, 10_s));
   CHECK(cluster.start_ms(late) == cluster.now_ms());
+}
+
+TEST_CASE("a gang that services keep out is told so, and not that it is too large") {
+  DealCycle cycle{Allocator(slot_settings())};
+  cycle.set_tenant(TenantId{kA}, terms_of(1));
+  cycle.set_tenant(TenantId{kB}, terms_of(1));
+  for (const std::uint32_t node : {1, 2}) cycle.set_node(NodeId{node}, {}, slots(2), true);
+  const auto wait = [&](std::uint32_t tenant, std::uint32_t tasks, bool is_service) {
+    WaitingRange range{.job = JobId{tenant}, .count = tasks, .demand = slots(1), .rule = nullptr};
+    range.is_service = is_service;
+    range.is_gang = !is_service;
+    DemandWindow window;
+    window.tenant = TenantId{tenant};
+    window.next = {range};
+    window.seen_deal = cycle.allocator().last_deal();
+    window.pending_tasks = tasks;
+    for (std::uint32_t i = 0; i < tasks; ++i) window.pending += range.demand;
+    cycle.take_window(window);
+  };
+  wait(kA, 3, true);
+  REQUIRE_FALSE(cycle.run(100, 100).empty());
+  const auto first = [&] {
+    return cycle.allocator().explain_waiting(TenantId{kB}, JobId{kB}, 0).front();
+  };
+  wait(kB, 4, false);
+  CHECK(cycle.run(100, 100).empty());
+  CHECK(first().code == "node_busy");
+  CHECK(first().message ==
+        "its 4 tasks start together, and services hold too much of the allowed nodes, and run "
+        "until they are cancelled: beside them there is room for 1 of them");
+  wait(kB, 5, false);
+  CHECK(first().code == "gang_size");
+  CHECK(first().message ==
+        "its 5 tasks start together, and the allowed nodes have room for 4 of them even when "
+        "empty");
+  // One that takes no tasks would do, whatever services hold elsewhere.
+  cycle.set_node(NodeId{3}, {}, slots(3), false);
+  wait(kB, 4, false);
+  CHECK_THAT(first().message,
+             Catch::Contains("room for 1 of them; with nodes that take no tasks now there is room "
+                             "for all: node "));
 }
 
 TEST_CASE("a gang is told of nodes that take no tasks now and would do") {
