@@ -165,7 +165,7 @@ class TenantJobs {
   [[nodiscard]] std::optional<NextUsers> next_users() const;
   [[nodiscard]] UserShare share_of(const std::string& user) const { return ready_.share_of(user); }
   /// Tasks that stand before this one in the tenant's own order; where users take turns, of its own
-  /// user.
+  /// user. A gang has its turn as a whole: none of its own do.
   [[nodiscard]] std::uint64_t tasks_before(JobId job, std::uint32_t index) const;
   [[nodiscard]] bool waits(JobId job, std::uint32_t index) const;
   /// It waits for idle room, in no quota.

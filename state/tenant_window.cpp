@@ -254,6 +254,7 @@ std::uint64_t TenantJobs::tasks_before(JobId id, std::uint32_t index) const {
       before += job->claimed();
       continue;
     }
+    if (job->record.spec.gang) return before;
     for (const auto& range : job->waiting.ranges(job->waiting.size()))
       if (range.first < index) before += std::min(range.count, index - range.first);
     return before;

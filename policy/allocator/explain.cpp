@@ -426,7 +426,8 @@ std::vector<Obstacle> explain_waiting(AllocatorState& state, TenantId tenant_id,
   for (const WindowRange& entry : tenant.window) {
     const WaitingRange& range = entry.range;
     if (range.job == job && index >= range.first_index && index - range.first_index < range.count)
-      return Explanation(state, tenant, entry, names).run(before + (index - range.first_index));
+      return Explanation(state, tenant, entry, names)
+          .run(entry.is_gang() ? before : before + (index - range.first_index));
     before += range.count;
   }
   return {{"order", "it is not among the next " + std::to_string(before) +

@@ -223,6 +223,22 @@ TEST_CASE("a gang that services keep out is told so, and not that it is too larg
                              "for all: node "));
 }
 
+TEST_CASE("all tasks of a gang wait for the same") {
+  Cluster cluster;
+  cluster.node(1, slots(2));
+  cluster.submit(kA, 2, task_of(1, 10_s));
+  cluster.submit(kA, 1, task_of(2, 10_s));
+  const JobId gang = cluster.submit(kA, 2, gang_of(1, 10_s));
+  const auto told = [&](std::uint32_t index) {
+    return cluster.allocator().explain_waiting(TenantId{kA}, gang, index);
+  };
+  const std::vector<Obstacle> of_first = told(0);
+  CHECK(told(1) == of_first);
+  CHECK(std::any_of(of_first.begin(), of_first.end(), [](const Obstacle& known) {
+    return known.message == "1 tasks of the tenant come before it";
+  }));
+}
+
 TEST_CASE("a gang is told of nodes that take no tasks now and would do") {
   Cluster cluster;
   cluster.node(1, slots(1));

@@ -267,6 +267,17 @@ TEST_CASE("a gang waits out the pause of its task, behind those that came before
   CHECK(jobs.tasks_before(JobId{3}, 1) == 3);
 }
 
+TEST_CASE("no task of a gang stands before another of it", "[unit][tenant_jobs]") {
+  auto jobs = jobs_with(QueuePolicy::fifo);
+  jobs.add(job(1, 2));
+  auto gang = job(2, 6);
+  gang.record.spec.gang = true;
+  jobs.add(gang);
+  jobs.add(job(3, 2));
+  for (const std::uint32_t index : {0, 5}) CHECK(jobs.tasks_before(JobId{2}, index) == 2);
+  CHECK(jobs.tasks_before(JobId{3}, 1) == 9);
+}
+
 TEST_CASE("a service that waits again is left to its own node at first", "[unit][tenant_jobs]") {
   auto jobs = jobs_with(GENERATE(QueuePolicy::fifo, QueuePolicy::fair));
   auto service = job(1, 4);
