@@ -9,6 +9,7 @@
 #include "actors/coordinator/tenant_state.hpp"
 #include "actors/coordinator/user_turn_text.hpp"
 #include "policy/core/check.hpp"
+#include "state/elastic.hpp"
 
 namespace fairwater::inline actors::inline coordinator::tenancy {
 
@@ -252,7 +253,11 @@ std::optional<Obstacle> pause_before(const TenantActorState& state,
 /// Of a task beyond those that its elastic job claims.
 Obstacle why_not_grown(const TenantActorState& state, const DescribeWaiting& request) {
   const ClusterSettings& settings = state.context->settings;
-  const std::string as_many = "its job runs as many tasks as it claims; ";
+  const std::uint32_t claimed = claimed_tasks(state.jobs.record(request.id));
+  const std::string as_many = claimed == 0
+                                  ? "its job runs as many tasks as it claims; "
+                                  : "its job still waits for " + std::to_string(claimed) +
+                                        " task(s) that it claims, and this one is beyond them; ";
   if (settings.allocation == AllocationRule::drf)
     return {"growth", as_many + "nothing grows under this coordinator's allocation: drf"};
   if (settings.growth == GrowthRule::bra)

@@ -32,6 +32,24 @@ const char* step_words(GrantStep step) {
   return "as the largest waiting task that fits what nobody else could use";
 }
 
+/// Where time is counted (policy/allocator/by_time.hpp).
+const char* time_words(GrantStep step) {
+  switch (step) {
+    case GrantStep::guarantee:
+      return "by its guarantee (the tenant was below min)";
+    case GrantStep::allowance:
+      return "with a claim: within what the tenant may hold by its quota and debts";
+    case GrantStep::remainder:
+      return "with a claim: in part beyond what the tenant may hold by its quota and debts";
+    case GrantStep::reserved:
+      return "before all in turn: it was late, or room had been made for it by preemption";
+    case GrantStep::growth:
+    case GrantStep::backfill:
+      break;
+  }
+  return "in room that nobody with a claim could use";
+}
+
 /// Of a deal by dominant shares.
 const char* share_words(GrantStep step) {
   return step == GrantStep::guarantee
@@ -42,9 +60,10 @@ const char* share_words(GrantStep step) {
 }
 
 /// Growth keeps no accounts, by whatever rule all else is dealt.
-const char* deal_words(const Deal& deal, GrantStep step) {
-  const bool by_share = !deal.keeps_accounts && step != GrantStep::growth;
-  return by_share ? share_words(step) : step_words(step);
+const char* deal_words(const Deal& deal, GrantStep step, Accounting accounting) {
+  if (step == GrantStep::growth) return step_words(step);
+  if (!deal.keeps_accounts) return share_words(step);
+  return accounting == Accounting::time ? time_words(step) : step_words(step);
 }
 
 /// By which rule the node was chosen; empty where none did.
@@ -197,7 +216,8 @@ std::string allowance_text(const TenantLine& line) {
 
 /// The closing equation of policy/allocator/deal.hpp, so that what comes in and goes out is what
 /// was placed and what is carried on.
-std::string account_text(const Deal& deal, const TenantLine& line, const NameTable& names) {
+std::string account_text(const Deal& deal, const TenantLine& line, Accounting accounting,
+                         const NameTable& names) {
   Account account;
   account.add(line.deficit_before, line.deficit_before > 0
                                        ? "carried over: not enough for a whole task before"
@@ -212,9 +232,22 @@ std::string account_text(const Deal& deal, const TenantLine& line, const NameTab
   account.add(line.deficit_after, "carried on to the next deal");
   std::string text = account.take();
   if (line.guaranteed != 0)
-    text += fmt::format("beside that {} placed by its guarantee, not charged\n",
+    text += fmt::format("beside that {} placed by its guarantee, which no account counts\n",
                         units(line.guaranteed));
-  return text + allowance_text(line);
+  return accounting == Accounting::time ? text : text + allowance_text(line);
+}
+
+std::string sequence_text(const Deal& deal, Accounting accounting, const NameTable& names) {
+  const Units slots = deal.free_units - deal.unused;
+  std::string text =
+      fmt::format("node {} had {} to deal", node_name(names, deal.node), units(deal.free_units));
+  if (accounting == Accounting::time)
+    text = fmt::format("node {} was dealt {}, in the order of time held",
+                       node_name(names, deal.node), units(deal.free_units));
+  if (deal.unused > 0) text += fmt::format(", {} unused", deal.unused);
+  return text +
+         fmt::format(": {} slot{} of the sequence, which goes round, from position {} to {}\n",
+                     slots, slots == 1 ? "" : "s", deal.position_before, deal.position_after);
 }
 
 std::string never_granted_text(const Explanation& explanation) {
@@ -235,21 +268,21 @@ std::string grant_text(const Explanation& explanation) {
   const Grant* grant = grant_of(explanation);
   std::string text = fmt::format("granted in cycle {}", explanation.grant_cycle);
   if (grant != nullptr) {
-    text += fmt::format(" for {}, {}", units(grant->cost), deal_words(deal, grant->step));
+    text += fmt::format(" for {}, {}", units(grant->cost),
+                        deal_words(deal, grant->step, explanation.measure.accounting));
     if (grant->beyond_quota && grant->step != GrantStep::growth)
       text += ", above its runtime quota on units that were owed to it";
     text += choice_text(*grant);
   }
   if (!deal.keeps_accounts) return text + "\n";
-  text += fmt::format("\nnode {} had {} to deal: positions {} to {} of the sequence, {} unused\n",
-                      node_name(names, deal.node), units(deal.free_units), deal.position_before,
-                      deal.position_after, deal.unused);
+  const Accounting accounting = explanation.measure.accounting;
+  text += "\n" + sequence_text(deal, accounting, names);
   const TenantLine* line = line_of(deal.lines, explanation.job.tenant);
   if (line == nullptr) return text;
   return text + quota_text(*line, names) +
          fmt::format("account of {} in this deal, in units:\n",
                      tenant_name(names, explanation.job.tenant)) +
-         account_text(deal, *line, names);
+         account_text(deal, *line, accounting, names);
 }
 
 }  // namespace

@@ -187,6 +187,25 @@ TEST_CASE("where nothing grows an elastic job stays as it started, and says so",
         "its job runs as many tasks as it claims; nothing grows under this coordinator's " + rule);
 }
 
+TEST_CASE("a task beyond what its job claims is told whether that runs", "[actor]") {
+  ClusterFixture cluster;
+  cluster.apply({tenant_spec("grower", 1)});
+  const JobId job = submit_elastic(cluster, elastic_spec("grower", 2, 8));
+  const auto said = [&] {
+    const auto why = cluster.ask<Explanation>(ExplainTask{cluster.operator_caller(), job, 5});
+    for (const Obstacle& obstacle : why->obstacles)
+      if (obstacle.code == "growth") return obstacle.message;
+    return std::string{};
+  };
+  const std::string then =
+      "this one starts in room that nobody else can use, by its tenant's credit";
+  CHECK(said() ==
+        "its job still waits for 2 task(s) that it claims, and this one is beyond them; " + then);
+  FakeAgent agent = cluster.join("node1", 4);
+  (void)cluster.report(agent);
+  CHECK(said() == "its job runs as many tasks as it claims; " + then);
+}
+
 TEST_CASE("an elastic job at its tenant's max is told what its least asks for", "[actor]") {
   ClusterFixture cluster;
   TenantSpec grower = tenant_spec("grower", 1);

@@ -231,7 +231,8 @@ TEST_CASE("a placed task is explained by the arithmetic of its grant", "[golden]
   CHECK(explain_text(placed_task()) ==
         "job 7 task 3 of tenant physics: running on node node-1, attempt 1\n"
         "granted in cycle 812 for 10 units, within the tenant's allowance\n"
-        "node node-1 had 40 units to deal: positions 120 to 154 of the sequence, 6 unused\n"
+        "node node-1 had 40 units to deal, 6 unused: 34 slots of the sequence, which goes round, "
+        "from position 120 to 154\n"
         "runtime quota (the water level at that moment) and what it held before:\n"
         "  cpu: level 8, held 6\n"
         "  memory: level 16 GiB, held 0 MiB\n"
@@ -248,7 +249,7 @@ TEST_CASE("a placed task is explained by the arithmetic of its grant", "[golden]
         "        28  in all\n"
         "       +27  of them placed in this deal\n"
         "        +1  carried on to the next deal\n"
-        "beside that 10 units placed by its guarantee, not charged\n"
+        "beside that 10 units placed by its guarantee, which no account counts\n"
         "its allowance was 30 units, 7 of them from the pool of what others did not need\n");
 }
 
@@ -262,6 +263,34 @@ TEST_CASE("what a tenant leaves to the pool, or had before it was its own, is sa
              Catch::Contains("        -2  carried over: placed before beyond what it had\n") &&
                  Catch::EndsWith("its allowance was 30 units; it had left 4 to the pool, which its "
                                  "waiting tasks did not need\n"));
+}
+
+TEST_CASE("where time is counted a grant is told by claims, and no allowance is",
+          "[golden][explain]") {
+  Explanation explanation = placed_task();
+  explanation.measure = {Accounting::time, 100};
+  Deal& deal = *explanation.deal;
+  deal.lines[0].allowance = deal.lines[0].pooled = 0;
+  deal.free_units = 8;
+  deal.unused = 0;
+  deal.position_before = deal.position_after = 0;
+  const auto said = [&](GrantStep step) {
+    deal.grants[0].step = step;
+    return explain_text(explanation);
+  };
+  CHECK_THAT(said(GrantStep::allowance),
+             Catch::Contains("for 10 units, with a claim: within what the tenant may hold by its "
+                             "quota and debts\n"
+                             "node node-1 was dealt 8 units, in the order of time held: 8 slots of "
+                             "the sequence, which goes round, from position 0 to 0\n") &&
+                 !Catch::Contains("allowance"));
+  CHECK_THAT(said(GrantStep::remainder),
+             Catch::Contains("in part beyond what the tenant may hold"));
+  CHECK_THAT(said(GrantStep::reserved), Catch::Contains("it was late, or room had been made"));
+  CHECK_THAT(said(GrantStep::backfill),
+             Catch::Contains("in room that nobody with a claim could use"));
+  CHECK_THAT(said(GrantStep::guarantee), Catch::Contains("the tenant was below min)\n"));
+  CHECK_THAT(said(GrantStep::growth), Catch::Contains("by growth into room"));
 }
 
 TEST_CASE("an explanation says how a task beyond its quota was placed", "[golden][explain]") {
