@@ -11,6 +11,12 @@ namespace {
 constexpr int kMaxDepth = 16;
 constexpr std::size_t kMaxTenants = 100'000;
 
+/// `none`, as listings and changes say it, is as good as no key.
+std::string read_cap(const Field& field) {
+  std::string cap = field.text();
+  return cap == "none" ? std::string{} : cap;
+}
+
 class TenantReader {
  public:
   explicit TenantReader(const ReadTenantMore& read_more) : read_more_(&read_more) {}
@@ -38,8 +44,8 @@ class TenantReader {
     fields.read("repay", spec.repay_millionths, &Field::millionths);
     fields.read("may_lend", spec.may_lend);
     fields.read("may_borrow", spec.may_borrow);
-    fields.read("lend_cap", spec.lend_cap);
-    fields.read("borrow_cap", spec.borrow_cap);
+    fields.read("lend_cap", spec.lend_cap, read_cap);
+    fields.read("borrow_cap", spec.borrow_cap, read_cap);
     fields.read("placement", spec.placement, read_placement);
     (*read_more_)(fields, spec);
     if (const auto inner = fields.find("tenants")) tenant.tenants = read(*inner, depth + 1);

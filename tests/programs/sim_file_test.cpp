@@ -215,7 +215,11 @@ TEST_CASE("a simulation's tenants have caps as a cluster's", "[unit][sim-file]")
   if (!scenario) FAIL(details(scenario.error()).message);
   CHECK(scenario->cluster.tenants[1].terms.caps ==
         LoanCaps{{86'400'000, 0}, {0, 2 * 10 * 3'600'000}});
-  CHECK_THAT(refusal_of(changed("{name: b, max: {cpu: 4}}", "{name: b, lend_cap: none}")),
+  const auto without = parse_sim_file(
+      changed("{name: b, max: {cpu: 4}}", "{name: b, lend_cap: none, borrow_cap: none}"), "s.yaml");
+  if (!without) FAIL(details(without.error()).message);
+  CHECK(without->cluster.tenants[1].terms.caps == LoanCaps{});
+  CHECK_THAT(refusal_of(changed("{name: b, max: {cpu: 4}}", "{name: b, lend_cap: much}")),
              Catch::StartsWith("tenants[1].lend_cap: ") &&
                  Catch::Contains("is neither how long of a tenant's own part"));
 }

@@ -55,6 +55,17 @@ TEST_CASE("a tenant file says everything that a tenant has", "[unit][tenant_file
   CHECK((*specs)[1] == biology);
 }
 
+TEST_CASE("a cap of none is no cap", "[unit][tenant_file]") {
+  const auto specs = parse_tenant_file(
+      "tenants: [{name: physics, lend_cap: none, borrow_cap: none}, {name: biology}]",
+      "tenants.yaml");
+  REQUIRE(specs);
+  REQUIRE(specs->size() == 2);
+  TenantSpec physics = (*specs)[1];
+  physics.name = "physics";
+  CHECK((*specs)[0] == physics);
+}
+
 TEST_CASE("tenants stand in others, or name theirs", "[unit][tenant_file]") {
   const auto specs = parse_tenant_file(R"(tenants:
   - {name: early, parent: science}
