@@ -184,6 +184,21 @@ caf::error check_units(const CoordinatorConfig& config) {
   return {};
 }
 
+/// What was set under `allocation: drf` is nothing that units are dealt by.
+caf::error check_weights(const std::vector<TenantRecord>& tenants,
+                         const CoordinatorConfig& config) {
+  if (config.allocation == AllocationRule::drf) return {};
+  for (const TenantRecord& tenant : tenants)
+    if (!tenant.spec.weights.empty())
+      return make_error(ErrorCode::invalid_input,
+                        "tenant " + tenant.spec.name +
+                            " has weights of single resources, and where the ledger counts units "
+                            "they are for allocation: drf; start with that, and take them away "
+                            "(tenant apply) before you leave it out",
+                        "allocation");
+  return {};
+}
+
 /// What the ledger counts, as far as the configuration tells.
 LedgerMeasure likely_measure(const CoordinatorConfig& config) {
   ClusterCreated cluster;
@@ -316,14 +331,17 @@ ClusterCreated new_cluster(std::string id, const CoordinatorConfig& config) {
           .accounting = config.accounting.value_or(usual)};
 }
 
-caf::error check_against(const ClusterCreated& cluster, const CoordinatorConfig& config) {
+caf::error check_against(const ClusterCreated& cluster, const std::vector<TenantRecord>& tenants,
+                         const CoordinatorConfig& config) {
   if (config.mode && *config.mode != cluster.mode)
     return is_fixed("mode", std::string{name_of(*config.mode)}, std::string{name_of(cluster.mode)});
   if (auto wrong = check_accounting(cluster, config)) return wrong;
   if (config.resources && *config.resources != cluster.resources)
     return is_fixed("resources", text_of(*config.resources), text_of(cluster.resources));
   const bool counts_time = config.accounting.value_or(cluster.accounting) == Accounting::time;
-  return counts_time ? caf::error{} : check_units(config);
+  if (counts_time) return {};
+  if (auto wrong = check_units(config)) return wrong;
+  return check_weights(tenants, config);
 }
 
 }  // namespace fairwater::inline daemon

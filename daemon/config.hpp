@@ -14,6 +14,7 @@
 #include "model/history.hpp"
 #include "model/journal.hpp"
 #include "model/resources.hpp"
+#include "model/tenant.hpp"
 #include "policy/allocator/allocator.hpp"
 #include "process/device_access.hpp"
 #include "process/devices.hpp"
@@ -106,8 +107,10 @@ struct AgentConfig {
 [[nodiscard]] ClusterCreated new_cluster(std::string id, const CoordinatorConfig& config);
 /// Refuses a mode or resource kinds other than those that the ledger was created with; time on a
 /// ledger of units without a word about its balances, and units on one that counts time; bounds of
-/// debts where units are counted.
+/// debts where units are counted, and tenants' weights of single resources where units are dealt by
+/// the sequence.
 [[nodiscard]] caf::error check_against(const ClusterCreated& cluster,
+                                       const std::vector<TenantRecord>& tenants,
                                        const CoordinatorConfig& config);
 
 [[nodiscard]] Expected<LogFormat> parse_log_format(std::string_view text);

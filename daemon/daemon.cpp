@@ -221,7 +221,7 @@ Expected<OpenedLedger> open_ledger(const CoordinatorConfig& config, bool init,
     if (auto failed = create_cluster(**ledger, config, *key)) return failed;
     if (auto failed = mark_place(config.data)) return failed;
   }
-  if (auto wrong = check_against((*ledger)->cluster(), config)) return wrong;
+  if (auto wrong = check_against((*ledger)->cluster(), (*ledger)->tenants(), config)) return wrong;
   return OpenedLedger{std::move(*ledger), std::make_shared<const CoordinatorKey>(*key), clock};
 }
 

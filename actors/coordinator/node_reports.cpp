@@ -1,4 +1,5 @@
 // What an agent's report leads to: results become durable, then it is answered.
+#include <algorithm>
 #include <memory>
 #include <set>
 #include <utility>
@@ -104,18 +105,30 @@ void settle_failed_launches(NodeSelf self, const std::vector<TaskResult>& failed
           });
 }
 
+/// A line for each of the first; an agent may name thousands that never were.
+void log_first(const NodeActorState& state, const std::vector<std::string>& lines) {
+  constexpr std::size_t kMostLogged = 20;
+  for (std::size_t i = 0; i < std::min(lines.size(), kMostLogged); ++i)
+    spdlog::info("node {} {}", name_of(state), lines[i]);
+  if (lines.size() > kMostLogged)
+    spdlog::info("node {}: {} more like these", name_of(state), lines.size() - kMostLogged);
+}
+
 /// What nobody waits for, or a life of the ledger that was lost had started.
 void log_strangers(const NodeActorState& state, const ReportOutcome& outcome) {
+  std::vector<std::string> lines;
   for (const auto& order : outcome.stops)
     if (!state.tasks.knows(order.task))
-      spdlog::info("node {} runs task {}, which the ledger does not know there: stopped",
-                   name_of(state), text_of(order.task));
+      lines.push_back("runs task " + text_of(order.task) +
+                      ", which the ledger does not know there: stopped");
   for (const auto& task : outcome.acknowledge)
-    spdlog::info("node {} has a result of task {}, which the ledger does not wait for: forgotten",
-                 name_of(state), text_of(task));
+    lines.push_back("has a result of task " + text_of(task) +
+                    ", which the ledger does not wait for: forgotten");
   for (const auto& result : outcome.disowned)
-    spdlog::info("node {} has a result of task {} of a life of the ledger that was lost: {}",
-                 name_of(state), text_of(result.task), to_string(result.reason));
+    lines.push_back(
+        "has a result of task " + text_of(result.task) +
+        " of a life of the ledger that was lost: " + std::string(to_string(result.reason)));
+  log_first(state, lines);
 }
 
 /// As the ledger took them.

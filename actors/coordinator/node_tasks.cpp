@@ -73,8 +73,13 @@ ReportOutcome NodeTasks::take_report(const AgentReport& report, bool registering
     named.insert(result.task);
     const auto known = assigned_.find(result.task);
     if (known == assigned_.end() && result.task.incarnation < incarnation) {
-      if (settling_.insert(result.task).second)
+      if (settling_.contains(result.task)) continue;
+      if (disowned_.size() < kMostDisowned && disowned_.insert(result.task).second) {
+        settling_.insert(result.task);
         outcome.disowned.push_back(plausible(result, {}, now));
+      } else {
+        outcome.acknowledge.push_back(result.task);
+      }
     } else if (known == assigned_.end()) {
       outcome.acknowledge.push_back(result.task);
     } else if (settling_.insert(result.task).second) {
@@ -116,7 +121,10 @@ std::vector<TenantTasks> NodeTasks::settled(const std::vector<TaskResult>& resul
 }
 
 void NodeTasks::not_settled(const std::vector<TaskResult>& results) {
-  for (const auto& result : results) settling_.erase(result.task);
+  for (const auto& result : results) {
+    settling_.erase(result.task);
+    disowned_.erase(result.task);
+  }
 }
 
 std::vector<TaskKey> NodeTasks::unsettled() const {

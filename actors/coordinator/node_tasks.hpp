@@ -11,6 +11,11 @@
 
 namespace fairwater::inline actors::inline coordinator {
 
+/// So many results of lost lives are made durable of one node while its coordinator lives, more
+/// than a machine has of tasks that ended unheard; of others the agent is told to forget them. A
+/// broken or hostile agent, which makes them up, would fill the ledger.
+inline constexpr std::size_t kMostDisowned = 10'000;
+
 /// What to do about a report.
 struct ReportOutcome {
   std::vector<TaskResult> settle;           ///< results of assigned tasks, to be made durable
@@ -89,6 +94,7 @@ class NodeTasks {
   std::map<JobId, JobMembers> members_;  ///< the newest word on elastic jobs
   std::set<TaskKey> settling_;           ///< their result, or their return, is being made durable
   std::set<TaskKey> stop_requested_;
+  std::set<TaskKey> disowned_;  ///< durable, or on the way
 };
 
 }  // namespace fairwater::inline actors::inline coordinator

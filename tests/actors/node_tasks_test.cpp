@@ -281,6 +281,29 @@ TEST_CASE("What a lost life of the ledger had started is disowned once, and told
   CHECK_FALSE(tasks.take_report(report({key(0)}), false, 1, kReportTime).runs_lost_life);
 }
 
+TEST_CASE("A node that makes up results of a lost life fills no ledger", "[unit]") {
+  NodeTasks tasks = two_tasks();
+  constexpr std::uint32_t kMost = kMostDisowned;
+  const auto made_up = [](std::uint32_t first, std::uint32_t count) {
+    std::vector<TaskResult> results;
+    for (std::uint32_t i = 0; i < count; ++i) results.push_back(result(key(first + i)));
+    return report({key(0), key(1)}, results);
+  };
+  auto outcome = tasks.take_report(made_up(10, kMost - 1), false, 1, kReportTime);
+  REQUIRE(outcome.disowned.size() == kMost - 1);
+  (void)tasks.settled(outcome.disowned);
+  // What was durable before is not once more.
+  outcome = tasks.take_report(made_up(10, 2), false, 1, kReportTime);
+  CHECK(outcome.disowned.empty());
+  CHECK(outcome.acknowledge == std::vector{key(10), key(11)});
+  outcome = tasks.take_report(made_up(10 + kMost, 2), false, 1, kReportTime);
+  CHECK(outcome.disowned.size() == 1);
+  CHECK(outcome.acknowledge == std::vector{key(11 + kMost)});
+  // What could not be made durable does not count.
+  tasks.not_settled(outcome.disowned);
+  CHECK(tasks.take_report(made_up(10 + kMost, 1), false, 1, kReportTime).disowned.size() == 1);
+}
+
 TEST_CASE("A task that is given back is settled by no result that comes later", "[unit]") {
   NodeTasks tasks = two_tasks();
   (void)tasks.take_back({key(0)});

@@ -8,13 +8,33 @@
 
 namespace fairwater {
 
+TEST_CASE("weights of single resources are refused where units are dealt by the sequence",
+          "[unit][daemon_config]") {
+  const ClusterCreated of_units{"c", ResourceCatalog{}.kinds(), DealMode::sized};
+  TenantRecord plain, weighted;
+  plain.spec.name = "plain";
+  weighted.spec.name = "weighted";
+  weighted.spec.weights = {{"cpu", 3}};
+  CoordinatorConfig config;
+  config.allocation = AllocationRule::drf;
+  CHECK_FALSE(check_against(of_units, {plain, weighted}, config));
+  config.allocation = AllocationRule::sequence;
+  CHECK_FALSE(check_against(of_units, {plain}, config));
+  const auto wrong = details(check_against(of_units, {plain, weighted}, config));
+  CHECK(wrong.field == "allocation");
+  CHECK_THAT(wrong.message, Catch::StartsWith("tenant weighted has weights of single resources"));
+  ClusterCreated of_time = of_units;
+  of_time.accounting = Accounting::time;
+  CHECK_FALSE(check_against(of_time, {plain, weighted}, config));
+}
+
 TEST_CASE("a mode and resources other than the ledger's are refused, and both are named",
           "[unit][daemon_config]") {
   const ClusterCreated cluster{"c", ResourceCatalog{}.kinds(), DealMode::sized};
   const auto check = [&](const char* text) {
     CoordinatorConfig config;
     REQUIRE_FALSE(read_config(text, "c.yaml", config));
-    return check_against(cluster, config);
+    return check_against(cluster, {}, config);
   };
   CHECK_FALSE(check("lease: 20s\n"));  // it counts units, as it did
   CHECK_FALSE(
@@ -44,13 +64,13 @@ TEST_CASE("a mode and resources other than the ledger's are refused, and both ar
   CoordinatorConfig units;
   REQUIRE_FALSE(read_config("accounting: units\n", "c.yaml", units));
   const ClusterCreated of_time{"c", ResourceCatalog{}.kinds(), DealMode::sized, Accounting::time};
-  CHECK_THAT(details(check_against(of_time, units)).message,
+  CHECK_THAT(details(check_against(of_time, {}, units)).message,
              Catch::StartsWith("the configuration says units, but this ledger counts time"));
   CoordinatorConfig time;
   REQUIRE_FALSE(read_config("accounting: time\nconvert_balances: forgive\n", "c.yaml", time));
-  CHECK_FALSE(check_against(of_time, time));
+  CHECK_FALSE(check_against(of_time, {}, time));
   const ClusterCreated of_slots{"c", ResourceCatalog{}.kinds(), DealMode::slots};
-  CHECK_THAT(details(check_against(of_slots, time)).message,
+  CHECK_THAT(details(check_against(of_slots, {}, time)).message,
              Catch::Contains("created with mode slots, where accounting is units"));
   CoordinatorConfig slots;
   CHECK(details(read_config("mode: slots\naccounting: time\n", "c.yaml", slots)).field ==
@@ -134,15 +154,16 @@ TEST_CASE("a ledger of units begins to count time once", "[unit][daemon_config]"
   }
   auto ledger = open_ledger_of(path, false);
   const auto records = ledger->last_number();
-  REQUIRE_FALSE(check_against(ledger->cluster(), changed));
+  REQUIRE_FALSE(check_against(ledger->cluster(), ledger->tenants(), changed));
   REQUIRE_FALSE(change_accounting(*ledger, changed));
-  REQUIRE_FALSE(check_against(ledger->cluster(), as_before));
+  REQUIRE_FALSE(check_against(ledger->cluster(), ledger->tenants(), as_before));
   REQUIRE_FALSE(change_accounting(*ledger, as_before));
   CHECK(ledger->last_number() == records);
   CHECK(ledger->cluster().accounting == Accounting::time);
   CHECK(ledger->ious() == std::vector<IouBook::Iou>{{1, 2, 4 * 600'000, 1}});
   CHECK(ledger->verify().differences.empty());
-  CHECK(check_against(ledger->cluster(), read_coordinator("accounting: units\n")));
+  CHECK(
+      check_against(ledger->cluster(), ledger->tenants(), read_coordinator("accounting: units\n")));
 }
 
 TEST_CASE("what was owed in units can be forgiven instead", "[unit][daemon_config]") {
