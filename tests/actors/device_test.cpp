@@ -157,7 +157,8 @@ TEST_CASE("a tenant sees that others hold a device, and not by which task", "[ac
   const JobId part = submit_for(cluster, {}, 600, 1, "gpu_milli")->id;
   const auto devices_seen_by = [&](const Caller& caller) {
     std::vector<DeviceState> all;
-    for (const NodeInfo& node : cluster.ask<NodeList>(ListNodes{caller})->nodes)
+    const auto list = cluster.ask<NodeList>(ListNodes{caller});
+    for (const NodeInfo& node : list->nodes)
       all.insert(all.end(), node.devices.begin(), node.devices.end());
     return all;
   };

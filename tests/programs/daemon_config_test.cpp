@@ -384,7 +384,7 @@ TEST_CASE("debts have a cap and a half-life where time is counted", "[unit][daem
   const ClusterCreated units{"c", ResourceCatalog{}.kinds(), DealMode::sized};
   CoordinatorConfig silent;
   REQUIRE_FALSE(read_config("debts: {cap: 1h}\n", "c.yaml", silent));
-  CHECK_THAT(details(check_against(units, silent)).message,
+  CHECK_THAT(details(check_against(units, {}, silent)).message,
              Catch::StartsWith("caps and half-lives are of ledgers that count time"));
 }
 
@@ -404,7 +404,7 @@ TEST_CASE("plans go by limits or by history where time is counted", "[unit][daem
   REQUIRE_FALSE(read_config("predict: history\n", "c.yaml", config));
   CHECK(config.predict == Predict::history);
   const ClusterCreated units{"c", ResourceCatalog{}.kinds(), DealMode::sized};
-  CHECK(details(check_against(units, config)).field == "predict");
+  CHECK(details(check_against(units, {}, config)).field == "predict");
   CoordinatorConfig counts_units;
   const auto refused =
       details(read_config("accounting: units\npredict: limits\n", "c.yaml", counts_units));
