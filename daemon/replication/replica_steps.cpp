@@ -95,8 +95,9 @@ Expected<TakenIn> take_in(Ledger& ledger, const JournalView& view, const Replica
                     "the ledger in " + place.data + " ends with record " +
                         std::to_string(head.number) + ", the journal in etcd with record " +
                         std::to_string(view.head->number) +
-                        ": they are of two histories. Replace this one by a copy of another "
-                        "coordinator's (--join)");
+                        ": they are of two histories. Keep it: what was acknowledged may be in it "
+                        "alone. Where it is not, replace it by a copy of another coordinator's "
+                        "(--join)");
 }
 
 caf::error check_backup(const LedgerMark& end, const JournalView& view, const ReplicaPlace& place) {

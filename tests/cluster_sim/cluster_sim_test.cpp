@@ -343,7 +343,7 @@ TEST_CASE("what a follower finds at one look shares a sync", "[cluster_sim]") {
   view.head->hash.fill(1);
   const auto other = take_in(*follower, view, {"/ledger", kEtcdPrefix});
   CHECK(details(other.error()).code == ErrorCode::storage_damaged);
-  CHECK_THAT(details(other.error()).message, Contains("of two histories"));
+  CHECK_THAT(details(other.error()).message, Contains("of two histories. Keep it"));
 }
 
 TEST_CASE("a backup that the journal does not go on from makes no replica", "[cluster_sim]") {
