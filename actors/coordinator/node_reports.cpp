@@ -1,7 +1,7 @@
 // What an agent's report leads to: results become durable, then it is answered.
-#include <algorithm>
 #include <memory>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include <spdlog/spdlog.h>
@@ -105,30 +105,26 @@ void settle_failed_launches(NodeSelf self, const std::vector<TaskResult>& failed
           });
 }
 
-/// A line for each of the first; an agent may name thousands that never were.
-void log_first(const NodeActorState& state, const std::vector<std::string>& lines) {
-  constexpr std::size_t kMostLogged = 20;
-  for (std::size_t i = 0; i < std::min(lines.size(), kMostLogged); ++i)
-    spdlog::info("node {} {}", name_of(state), lines[i]);
-  if (lines.size() > kMostLogged)
-    spdlog::info("node {}: {} more like these", name_of(state), lines.size() - kMostLogged);
-}
-
-/// What nobody waits for, or a life of the ledger that was lost had started.
+/// What nobody waits for, or a life of the ledger that was lost had started: a line for each of the
+/// first, as an agent may name thousands that never were.
 void log_strangers(const NodeActorState& state, const ReportOutcome& outcome) {
-  std::vector<std::string> lines;
+  constexpr std::size_t kMostLogged = 20;
+  std::size_t strangers = 0;
+  const auto log = [&](const char* has, const TaskKey& task, const char* what,
+                       std::string_view reason = {}) {
+    if (++strangers <= kMostLogged)
+      spdlog::info("node {} {} task {}{}{}", name_of(state), has, text_of(task), what, reason);
+  };
   for (const auto& order : outcome.stops)
     if (!state.tasks.knows(order.task))
-      lines.push_back("runs task " + text_of(order.task) +
-                      ", which the ledger does not know there: stopped");
+      log("runs", order.task, ", which the ledger does not know there: stopped");
   for (const auto& task : outcome.acknowledge)
-    lines.push_back("has a result of task " + text_of(task) +
-                    ", which the ledger does not wait for: forgotten");
+    log("has a result of", task, ", which the ledger does not wait for: forgotten");
   for (const auto& result : outcome.disowned)
-    lines.push_back(
-        "has a result of task " + text_of(result.task) +
-        " of a life of the ledger that was lost: " + std::string(to_string(result.reason)));
-  log_first(state, lines);
+    log("has a result of", result.task,
+        " of a life of the ledger that was lost: ", to_string(result.reason));
+  if (strangers > kMostLogged)
+    spdlog::info("node {}: {} more like these", name_of(state), strangers - kMostLogged);
 }
 
 /// As the ledger took them.
