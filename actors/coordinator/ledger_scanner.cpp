@@ -276,21 +276,20 @@ caf::result<LedgerBackup> make_backup(ScannerSelf self, const RunBackup& request
   if (std::exchange(state.makes_backup, true))
     return make_error(ErrorCode::wrong_state, "another backup of this ledger is being made");
   auto promise = self->make_response_promise<LedgerBackup>();
-  spdlog::info("making the backup {}", one_line(request.directory, kMaxDirectoryBytes));
+  const std::string shown = one_line(request.directory, kMaxDirectoryBytes);  // not checked yet
+  spdlog::info("making the backup {}", shown);
   self->request(self->spawn<caf::detached>(backup_maker, state.ledger, state.add_to_backup),
                 caf::infinite, request)
       .then(
-          [self, promise, request](const LedgerBackup& made) mutable {
+          [self, promise, shown](const LedgerBackup& made) mutable {
             self->state.makes_backup = false;
             spdlog::info("made and verified the backup {}: it ends at record {}, and took {} ms",
-                         one_line(request.directory, kMaxDirectoryBytes), made.manifest.end.number,
-                         made.took_ms);
+                         shown, made.manifest.end.number, made.took_ms);
             promise.deliver(made);
           },
-          [self, promise, request](caf::error& error) mutable {
+          [self, promise, shown](caf::error& error) mutable {
             self->state.makes_backup = false;
-            spdlog::error("no backup {}: {}", one_line(request.directory, kMaxDirectoryBytes),
-                          details(error).message);
+            spdlog::error("no backup {}: {}", shown, details(error).message);
             promise.deliver(std::move(error));
           });
   return promise;
