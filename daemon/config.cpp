@@ -221,6 +221,17 @@ caf::error check_by_share(const CoordinatorConfig& config) {
   return {};
 }
 
+caf::error check_replicas(const CoordinatorConfig& config) {
+  if (!config.replicas) return {};
+  if (auto wrong = validate(*config.replicas, "replicas.")) return wrong;
+  if (config.replicas->takeover_after_ms < config.lease_ms) return {};
+  return make_error(ErrorCode::invalid_input,
+                    std::to_string(config.replicas->takeover_after_ms) +
+                        " ms is not less than lease, " + std::to_string(config.lease_ms) +
+                        " ms: tasks would end before another coordinator extends their leases",
+                    "replicas.takeover_after");
+}
+
 /// `what` the least is, where that is not a fixed number.
 caf::error at_least(std::int64_t value_ms, std::int64_t least_ms, const char* field,
                     const std::string& what = "") {
@@ -305,15 +316,7 @@ caf::error validate(const CoordinatorConfig& config) {
   if (counts_units)
     if (auto wrong = check_units(config)) return wrong;
   if (auto wrong = check_by_share(config)) return wrong;
-  if (config.replicas) {
-    if (auto wrong = validate(*config.replicas, "replicas.")) return wrong;
-    if (config.replicas->takeover_after_ms >= config.lease_ms)
-      return make_error(ErrorCode::invalid_input,
-                        std::to_string(config.replicas->takeover_after_ms) +
-                            " ms is not less than lease, " + std::to_string(config.lease_ms) +
-                            " ms: tasks would end before another coordinator extends their leases",
-                        "replicas.takeover_after");
-  }
+  if (auto wrong = check_replicas(config)) return wrong;
   if (config.resources)
     if (auto catalog = ResourceCatalog::make(*config.resources); !catalog) return catalog.error();
   if (const auto terms = terms_of(config.debts, likely_measure(config)); !terms)
