@@ -206,6 +206,12 @@ AttemptOutcome TenantJobs::settle(const TaskKey& key, Event&& event) {
   return outcome;
 }
 
+bool TenantJobs::gathers(JobId id) const {
+  const auto job = jobs_.find(id);
+  return job != jobs_.end() && is_breaking(job->second.record) &&
+         job->second.record.tasks.failed == 0;
+}
+
 std::vector<GangPart> TenantJobs::parts_of_gang(JobId id) const {
   const auto place = jobs_.find(id);
   FAIRWATER_CHECK(place != jobs_.end(), "only live jobs are known");

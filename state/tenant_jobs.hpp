@@ -91,6 +91,8 @@ class TenantJobs {
   /// The task runs now (or is about to); the order that starts it. None when the grant is for no
   /// live job.
   [[nodiscard]] std::optional<LaunchOrder> grant(const Grant& grant, NodeId node, Moment moment);
+  /// It is a gang that runs again, once the rest of it has ended.
+  [[nodiscard]] bool gathers(JobId job) const;
   /// Where the tasks of a gang are that was granted.
   [[nodiscard]] std::vector<GangPart> parts_of_gang(JobId job) const;
   AttemptOutcome end(const TaskResult& result, WallTime now);

@@ -246,11 +246,14 @@ void take_beat(CoordinatorSelf self, const NodeBeat& beat) {
     state.allocation->note_told_to_end(task);
     if (state.beginning_anew) state.told_to_end_meanwhile.push_back(task);
   }
-  for (const auto& task : beat.released) {
-    state.allocation->release(task);
-    if (state.beginning_anew) state.released_meanwhile.push_back(task);
+  for (const auto& task : beat.unheard) state.allocation->release_unheard(task);
+  for (const auto& task : beat.released) state.allocation->release(task);
+  for (const auto* ended : {&beat.unheard, &beat.released}) {
+    if (ended->empty()) continue;
+    if (state.beginning_anew)
+      state.released_meanwhile.insert(state.released_meanwhile.end(), ended->begin(), ended->end());
+    consider_leavers(self);
   }
-  if (!beat.released.empty()) consider_leavers(self);
   const bool is_planned_otherwise = node.record.planned_drain != beat.planned_drain;
   node.record.planned_drain = beat.planned_drain;
   if (std::exchange(node.accepts, beat.accepts) != beat.accepts || is_planned_otherwise)

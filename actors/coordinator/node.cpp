@@ -27,18 +27,18 @@ std::string shown_problem(NodeSelf self) {
 
 }  // namespace
 
-void send_beat(NodeSelf self, std::vector<TaskKey> released, std::vector<TaskKey> told_to_end) {
+void send_beat(NodeSelf self, BeatTasks tasks) {
   auto& state = self->state;
   const auto& record = state.record;
   const bool accepts = state.liveness == Liveness::up && state.link && !record.draining &&
                        !state.pauses.is_paused() && !state.retired &&
                        !state.broken_connections.are_too_many();
-  self->send(
-      state.coordinator,
-      NodeBeat{record.id, shown_state(state), accepts, state.liveness == Liveness::lost,
-               std::move(released), state.last_heartbeat, record.draining, record.drain_reason,
-               record.drain_deadline, record.planned_drain, shown_problem(self),
-               state.runs_lost_life && state.liveness != Liveness::lost, std::move(told_to_end)});
+  self->send(state.coordinator,
+             NodeBeat{record.id, shown_state(state), accepts, state.liveness == Liveness::lost,
+                      std::move(tasks.released), state.last_heartbeat, record.draining,
+                      record.drain_reason, record.drain_deadline, record.planned_drain,
+                      shown_problem(self), state.runs_lost_life && state.liveness != Liveness::lost,
+                      std::move(tasks.told_to_end), std::move(tasks.unheard)});
 }
 
 void send_orders(NodeSelf self, std::vector<LaunchOrder> launches, std::vector<StopOrder> stops,

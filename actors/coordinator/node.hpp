@@ -105,6 +105,8 @@ struct NodeBeat {
   std::string problem;                    ///< for listings; empty: none
   bool runs_lost_life = false;            ///< see ReportOutcome; false of a node that is lost
   std::vector<TaskKey> told_to_end = {};  ///< at the deadline of a drain
+  /// They hold nothing any more either, and their tenants hear of it once it is durable.
+  std::vector<TaskKey> unheard = {};
 };
 /// These grants came to nothing. Answered when that is durable, with the longest pause that one of
 /// the tasks makes.

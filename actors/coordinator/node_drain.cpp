@@ -120,7 +120,7 @@ void reclaim_overdue(NodeSelf self) {
               by_tenant[task.tenant].tasks.push_back(task.task);
               told_to_end.push_back(task.task);
             }
-            send_beat(self, {}, std::move(told_to_end));
+            send_beat(self, {.told_to_end = std::move(told_to_end)});
             for (auto& [tenant, reclaimed] : by_tenant) self->send(tenant, std::move(reclaimed));
           },
           [self, overdue, drain = state.drains](const caf::error& error) {

@@ -212,12 +212,11 @@ caf::result<ReportReply> take_report(NodeSelf self, const AgentReport& report, b
   state.pauses.ended(outcome.settle, outcome.failed_launches);
   if (!outcome.failed_launches.empty()) state.pauses.begin(outcome.failed_launches);
   state.runs_lost_life = outcome.runs_lost_life;
-  auto released = keys_of(outcome.settle);
-  for (const auto& key : keys_of(outcome.failed_launches)) released.push_back(key);
+  BeatTasks beat{.released = keys_of(outcome.failed_launches), .unheard = keys_of(outcome.settle)};
   auto promise = self->make_response_promise<ReportReply>();
   commit_report(self, std::move(outcome), was_lost, promise);
   // The ledger has the results by now, so whatever is granted in their room stands behind them.
-  send_beat(self, std::move(released));
+  send_beat(self, std::move(beat));
   return promise;
 }
 

@@ -33,8 +33,12 @@ void finish_return(NodeSelf self, const Return& back, WallTime time) {
   if (!back.tasks.empty())
     spdlog::warn("tasks of node {} wait again, {} in all: {}", name_of(state), back.tasks.size(),
                  back.reason);
-  tell_tenants(self, state.tasks.take_back(back.tasks), time, back.were_ordered);
-  send_beat(self, back.tasks);
+  std::vector<TenantTasks> groups = state.tasks.take_back(back.tasks);
+  BeatTasks beat{.released = back.tasks};
+  for (const TenantTasks& group : groups)
+    beat.unheard.insert(beat.unheard.end(), group.keys.begin(), group.keys.end());
+  send_beat(self, std::move(beat));
+  tell_tenants(self, std::move(groups), time, back.were_ordered);
 }
 
 /// One at a time. `loses_node`: these are all that it has, and it is lost with them.

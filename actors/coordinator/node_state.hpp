@@ -106,9 +106,14 @@ inline const std::string& name_of(const NodeActorState& state) {
 
 // -- node.cpp -------------------------------------------------------------------------------------
 
-/// Tells the coordinator how the node is; `released` holds nothing there any more, `told_to_end`
-/// is to end for a drain.
-void send_beat(NodeSelf self, std::vector<TaskKey> released, std::vector<TaskKey> told_to_end = {});
+/// See NodeBeat.
+struct BeatTasks {
+  std::vector<TaskKey> released = {};
+  std::vector<TaskKey> told_to_end = {};
+  std::vector<TaskKey> unheard = {};
+};
+/// Tells the coordinator how the node is, and what has become of its tasks.
+void send_beat(NodeSelf self, BeatTasks tasks);
 void send_orders(NodeSelf self, std::vector<LaunchOrder> launches, std::vector<StopOrder> stops,
                  std::vector<JobMembers> members = {});
 /// The newest word on each elastic job with tasks here, for an agent that has just registered.

@@ -36,6 +36,18 @@ constexpr auto kOwnNodeFirst = std::chrono::seconds(5);
 /// (policy/allocator/run_out.hpp).
 constexpr std::uint32_t kMostWindows = 16;
 
+/// What follows from the others' ends is still to come: the rest of a gang that runs again ends, or
+/// whether a job that others wait for has succeeded is being asked.
+std::vector<TaskKey> take_heard(TenantActorState& state) {
+  const auto has_followed = [&](const TaskKey& task) {
+    return !state.asked.contains(task.job) && !state.jobs.gathers(task.job);
+  };
+  const auto first = std::stable_partition(state.heard.begin(), state.heard.end(), has_followed);
+  std::vector<TaskKey> heard(state.heard.begin(), first);
+  state.heard.erase(state.heard.begin(), first);
+  return heard;
+}
+
 void send_window(TenantSelf self) {
   auto& state = self->state;
   state.refresh_due = false;
@@ -47,9 +59,10 @@ void send_window(TenantSelf self) {
   const auto shown = [&](std::uint32_t least) {
     return std::clamp(2 * granted, least, kMostWindows * least);
   };
-  self->send(state.coordinator,
-             state.jobs.window(shown(settings.window_ranges), shown(settings.window_tasks),
-                               state.seen_deal, now));
+  DemandWindow window = state.jobs.window(shown(settings.window_ranges),
+                                          shown(settings.window_tasks), state.seen_deal, now);
+  window.heard = take_heard(state);
+  self->send(state.coordinator, std::move(window));
 }
 
 void answer_waiters(TenantActorState& state, JobId job) {
@@ -72,7 +85,6 @@ void dependency_ended(TenantSelf self, JobId awaited, JobState ended) {
   auto& jobs = self->state.jobs;
   if (ended == JobState::succeeded) {
     jobs.dependency_met(awaited);
-    refresh(self);
     return;
   }
   const std::string what = ended == JobState::failed ? "failed" : "was cancelled";
@@ -82,14 +94,20 @@ void dependency_ended(TenantSelf self, JobId awaited, JobState ended) {
 }  // namespace
 
 void ask_dependency(TenantSelf self, JobId awaited) {
+  self->state.asked.insert(awaited);
   self->request(self->state.context->reader, caf::infinite, GetJob{awaited, {}})
       .then(
           [self, awaited](const JobDetail& detail) {
+            self->state.asked.erase(awaited);
+            refresh(self);
             const auto state = state_of(detail.job);
             if (is_terminal(state)) dependency_ended(self, awaited, state);
           },
           // The ledger's alarm tells. How it ended is not known, so the job waits on.
-          [](const caf::error&) {});
+          [self, awaited](const caf::error&) {
+            self->state.asked.erase(awaited);
+            refresh(self);
+          });
 }
 
 void job_ended(TenantSelf self, JobId job) {
@@ -197,14 +215,18 @@ void follow(TenantSelf self, JobId job, const AttemptOutcome& outcome) {
 
 void take_results(TenantSelf self, const TasksEnded& ended) {
   for (const TaskKey& task : ended.made_room) (void)self->state.jobs.reclaim(task);
-  for (const auto& result : ended.results)
+  for (const auto& result : ended.results) {
+    self->state.heard.push_back(result.task);
     follow(self, result.task.job, self->state.jobs.end(result, ended.time));
+  }
   refresh(self);
 }
 
 void take_back(TenantSelf self, const TasksReturned& returned) {
-  for (const auto& task : returned.tasks)
+  for (const auto& task : returned.tasks) {
+    self->state.heard.push_back(task);
     follow(self, task.job, self->state.jobs.give_back(task, returned.node_lost, returned.time));
+  }
   refresh(self);
 }
 

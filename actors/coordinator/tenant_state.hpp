@@ -80,6 +80,8 @@ struct TenantActorState {
   /// Classes whose profiles are being read; true: once more after that.
   std::map<std::string, bool> learning;
   std::set<JobId> limiting;       ///< a change of their limit is being made durable
+  std::vector<TaskKey> heard;     ///< of whose ends the coordinator is to be told, with the window
+  std::set<JobId> asked;          ///< how they ended, for who waits for them
   std::set<JobId> members_moved;  ///< of elastic jobs: their tasks are to be told, with the window
   bool refresh_due = false;
   bool retired = false;

@@ -43,6 +43,7 @@ class Allocation {
   virtual void take_window(DemandWindow window) = 0;
   virtual void withdraw(TenantId tenant, JobId job) = 0;
   virtual bool release(const TaskKey& task) = 0;
+  virtual bool release_unheard(const TaskKey& task) = 0;
   virtual void note_told_to_end(const TaskKey& task) = 0;
   virtual void take_back(TenantId borrower, const std::vector<Advance>& advances) = 0;
   // -- debts. See IouBook and Allocator; none where there are no accounts.

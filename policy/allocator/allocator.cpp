@@ -67,6 +67,8 @@ void Allocator::pass_to(LedgerMs now_ms) { impl_->state.pass_to(now_ms); }
 std::optional<TimeSettlement> Allocator::settle_time() { return impl_->state.settle_time(); }
 
 bool Allocator::release(const TaskKey& task) { return impl_->state.release(task); }
+
+bool Allocator::release_unheard(const TaskKey& task) { return impl_->state.release_unheard(task); }
 void Allocator::note_told_to_end(const TaskKey& task) {
   if (impl_->state.holds(task)) impl_->state.note_reclaim(task);
 }

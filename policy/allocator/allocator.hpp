@@ -234,6 +234,8 @@ struct DemandWindow {
   bool takes_turns = false;
   /// Then when those in `next` were served last: UserShare::served. Of the others: never.
   std::map<std::string, std::uint64_t> served = {};
+  /// What has ended and was released unheard, and what follows from it is in this window.
+  std::vector<TaskKey> heard = {};
 };
 
 /// What a listing shows of a tenant.
@@ -372,6 +374,9 @@ class Allocator {
   /// A held task ended or was taken back: its room is free again. Unknown tasks are ignored
   /// (false).
   bool release(const TaskKey& task);
+  /// The same of one whose tenant hears of it later: nothing grows into its room until a window
+  /// says that it has (DemandWindow::heard). Room that has no such window is never grown into.
+  bool release_unheard(const TaskKey& task);
   /// A held task is told to end, though no reclaim() said so. Unknown tasks are ignored.
   void note_told_to_end(const TaskKey& task);
   /// A grant's launch failed: what others advanced for it goes back to those that are still here.

@@ -53,6 +53,7 @@ class DealCycle final : public Allocation {
   void take_window(DemandWindow window) override;
   void withdraw(TenantId tenant, JobId job) override;
   bool release(const TaskKey& task) override { return allocator_.release(task); }
+  bool release_unheard(const TaskKey& task) override { return allocator_.release_unheard(task); }
   void note_told_to_end(const TaskKey& task) override { allocator_.note_told_to_end(task); }
   void take_back(TenantId borrower, const std::vector<Advance>& advances) override {
     allocator_.take_back(borrower, advances);

@@ -99,6 +99,9 @@ class Growing {
   [[nodiscard]] bool may_place(const NodeRoom& node, const TenantState& tenant,
                                const WindowRange& entry, const std::optional<Units>& most) const {
     if (entry.range.count == 0 || !entry.range.demand.fits(node.free())) return false;
+    const ResourceVector idle = node.free() - state_.unheard_ends().on(node.id);
+    for (const std::size_t r : entry.asks)
+      if (entry.range.demand[r] > idle[r]) return false;
     if (most && tenant.extras + entry.task_cost() > *most) return false;
     return is_idle(state_, node, tenant, entry.range) && fits_max(state_, tenant, entry);
   }

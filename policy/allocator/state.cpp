@@ -179,6 +179,7 @@ void AllocatorState::forget(TenantState& leaver) {
   note_contender(leaver);
   may_not_borrow_.erase(id);
   stale_turns_.erase(leaver.rank.slot);
+  unheard_ends_.forget(id);
   leaver.window.clear();
   if (std::erase_if(promises_, [&](const MadeRoom& room) { return room.tenant == id; }) > 0)
     note_freed_made_rooms();

@@ -39,6 +39,7 @@
 #include "policy/allocator/rule_rooms.hpp"
 #include "policy/allocator/site_rooms.hpp"
 #include "policy/allocator/tenant.hpp"
+#include "policy/allocator/unheard_ends.hpp"
 #include "policy/core/ranked_list.hpp"
 #include "policy/core/slot_index.hpp"
 #include "policy/elastic/growth.hpp"
@@ -268,6 +269,9 @@ class AllocatorState {
              const PreemptionTerms& preemption, const std::string& user);
   void restore_held(std::span<const HeldTask> held);
   bool release(const TaskKey& task);
+  /// As release; nothing grows into its room until its tenant has heard of its end.
+  bool release_unheard(const TaskKey& task);
+  [[nodiscard]] const UnheardEnds& unheard_ends() const { return unheard_ends_; }
   /// Whether the task's rule allows the node, and it ends before that closes if it starts now.
   [[nodiscard]] bool is_allowed_on(const NodeRoom& node, const WaitingRange& task) const {
     return (task.rule == nullptr || task.rule->allows(node.traits)) &&
@@ -572,6 +576,7 @@ class AllocatorState {
   /// The node has other GPUs that tasks share, or of these others are held.
   void look_at_gpus(NodeRoom& node) const;
   std::map<TaskKey, Held> held_;
+  UnheardEnds unheard_ends_;
   AllocatorQuotas quotas_;
 };
 

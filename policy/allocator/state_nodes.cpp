@@ -84,6 +84,7 @@ void AllocatorState::remove_node(NodeId id) {
   site_rooms_.remove(id, node(id).traits.site);
   rooms_.remove(id);
   regrown_rooms_.erase(id);
+  unheard_ends_.forget(id);
   capacity_ -= counted_capacity(node(id));
   used_ -= node(id).used;
   nodes_.erase(id);
@@ -293,6 +294,15 @@ void AllocatorState::restore_held(std::span<const HeldTask> held) {
     refresh_room(node(task.node));
   }
   refresh_capacity();  // nodes that take no tasks count with what is held there
+}
+
+bool AllocatorState::release_unheard(const TaskKey& task) {
+  const auto found = held_.find(task);
+  if (found == held_.end()) return false;
+  const Held& held = found->second;
+  // Where nobody would grow it costs nothing.
+  if (!growing_.empty()) unheard_ends_.add(task, held.grant.tenant, held.node, held.grant.demand);
+  return release(task);
 }
 
 bool AllocatorState::release(const TaskKey& task) {

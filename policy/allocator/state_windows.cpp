@@ -193,6 +193,7 @@ void AllocatorState::set_window(DemandWindow window) {
   TenantState& changed = tenant(window.tenant);
   FAIRWATER_CHECK(window.seen_deal <= deals, "a tenant has seen no deal that is still to come");
   FAIRWATER_CHECK(ResourceVector{}.fits(window.pending), "nothing negative waits");
+  unheard_ends_.hear(window.heard);
   if (window.seen_deal < changed.seen_deal) return;
   changed.seen_deal = window.seen_deal;
   changed.window.clear();

@@ -215,11 +215,24 @@ void SequenceScheduler::end(TaskId task, NodeIndex node) {
   // How long an elastic job took says nothing of others, nor does what was cut short.
   if (counts_time_ && !shares_work(job) && !told_.contains(task))
     queues_.note_run(task.job, run_ms_of(job, task.index));
-  // As after any result: that what must end is looked for anew follows from it.
-  if (counts_time_ || looks_for_room()) queues_.note_changed(job.tenant);
-  const std::uint32_t attempt = end_attempt(task);
-  cycle_.allocator().release({job_id(task.job), task.index, attempt});
+  // As after any result: that what must end is looked for anew follows from it, and growth.
+  if (counts_time_ || looks_for_room() || cycle_.allocator().may_grow())
+    queues_.note_changed(job.tenant);
+  const TaskKey key{job_id(task.job), task.index, end_attempt(task)};
+  cycle_.release_unheard(key);
+  ended_[job.tenant].push_back(key);
   cycle_.beat(node_id(node));
+}
+
+DemandWindow SequenceScheduler::window(TenantIndex tenant, TimeMs now) {
+  DemandWindow window = queues_.window(tenant, now, cycle_.allocator().last_deal());
+  std::vector<TaskKey>& ended = ended_[tenant];
+  const auto first = std::stable_partition(ended.begin(), ended.end(), [&](const TaskKey& task) {
+    return !queues_.gathers(static_cast<JobIndex>(task.job.value - 1));
+  });
+  window.heard.assign(ended.begin(), first);
+  ended.erase(ended.begin(), first);
+  return window;
 }
 
 std::uint32_t SequenceScheduler::end_attempt(TaskId task) {
@@ -290,8 +303,7 @@ Actions SequenceScheduler::cycle(TimeMs now) {
   std::uint32_t heartbeats = 0;  // since something started
   for (bool goes_on = true; goes_on && heartbeats < kMostHeartbeats;) {
     const auto changed = queues_.take_changed();
-    for (const TenantIndex tenant : changed)
-      cycle_.take_window(queues_.window(tenant, now, cycle_.allocator().last_deal()));
+    for (const TenantIndex tenant : changed) cycle_.take_window(window(tenant, now));
     if (changed.empty()) hear_all_nodes();
     heartbeats = changed.empty() ? heartbeats + 1 : 0;
     goes_on = deal_due_nodes(now, actions) || !changed.empty();

@@ -47,6 +47,8 @@ class SequenceScheduler final : public Scheduler {
   void grant(const Deal& deal, Actions& actions);
   /// Tells to end what the allocator takes back, or preempts.
   void take_back(Actions& actions);
+  /// What it waits for, and of which ends it has heard.
+  [[nodiscard]] DemandWindow window(TenantIndex tenant, TimeMs now);
   /// The attempt that ended. What was told to end waits again, unless its job is done.
   std::uint32_t end_attempt(TaskId task);
   /// A drain begins, or is over.
@@ -84,11 +86,12 @@ class SequenceScheduler final : public Scheduler {
   std::vector<Account> accounts_;                ///< but for what the ledger knows
   std::vector<TimeAccounts::Integrals> before_;  ///< of stretches that were settled before time 0
   std::vector<Deal> deals_;
-  std::vector<Reclaim> reclaims_;             ///< of the last cycle
-  std::set<TaskId> told_;                     ///< to end, and have not ended
-  std::set<TaskId> grown_;                    ///< that run
-  std::map<TaskId, std::uint32_t> attempts_;  ///< of tasks that run, but for those with 1
-  std::uint64_t number_ = 0;                  ///< of cycles that had room to deal
+  std::vector<Reclaim> reclaims_;                      ///< of the last cycle
+  std::map<TenantIndex, std::vector<TaskKey>> ended_;  ///< and its windows have not named them yet
+  std::set<TaskId> told_;                              ///< to end, and have not ended
+  std::set<TaskId> grown_;                             ///< that run
+  std::map<TaskId, std::uint32_t> attempts_;           ///< of tasks that run, but for those with 1
+  std::uint64_t number_ = 0;                           ///< of cycles that had room to deal
   /// While anything has grown or would preempt: since when credits are to be settled.
   std::optional<TimeMs> credits_since_ms_;
 };

@@ -105,6 +105,14 @@ void WorkQueues::note_run(JobIndex index, TimeMs run_ms) {
   run_times_.finished(class_of(job), tenant_id(job.tenant), run_ms);
 }
 
+bool WorkQueues::gathers(JobIndex index) const {
+  const Job& job = workload_.jobs[index];
+  if (!job.is_gang) return false;
+  const std::map<JobIndex, Unfinished>& jobs = queues_[job.tenant].jobs;
+  const auto found = jobs.find(index);
+  return found != jobs.end() && found->second.waiting.size() < job.tasks;
+}
+
 std::uint32_t WorkQueues::claimed(JobIndex index, const Unfinished& unfinished) const {
   const Job& job = workload_.jobs[index];
   const std::uint32_t waiting = unfinished.waiting.size();

@@ -55,6 +55,8 @@ class WorkQueues {
   /// A task of the job took so long, and was not cut short.
   void note_run(JobIndex job, TimeMs run_ms);
 
+  /// A gang of which some tasks wait again, and the rest will.
+  [[nodiscard]] bool gathers(JobIndex job) const;
   /// Whether elastic jobs run.
   [[nodiscard]] bool may_grow() const { return elastic_jobs_ > 0; }
   /// Its window is to be shown anew.

@@ -81,6 +81,106 @@ TEST_CASE("an elastic job grows into an idle cluster and gives back to who comes
   CHECK(cluster.verify().ok);
 }
 
+/// Two cpus: what a tenant runs on one of them, and somebody's job that would grow on the other.
+struct BesideGrowth {
+  explicit BesideGrowth(Accounting accounting, Amount cpus = 2)
+      : cluster(ClusterFixture::default_settings(), accounting) {
+    cluster.apply({tenant_spec("grower", 1), tenant_spec("other", 1)});
+    agent = cluster.join("node1", cpus);
+  }
+  void grow() {
+    grows = submit_elastic(cluster, elastic_spec("grower", 1, 8));
+    (void)cluster.report(agent);
+    run_all(agent);
+  }
+  void end(const TaskResult& result) {
+    std::erase(agent.running, result.task);
+    (void)cluster.report(agent, {result});
+  }
+  void check_runs_beside(JobId job, std::uint32_t tasks) {
+    (void)cluster.report(agent);
+    CHECK(cluster.show(job).job.tasks.running == tasks);
+    CHECK(cluster.show(grows).job.tasks.running == 1);
+    CHECK(cluster.verify().ok);
+  }
+  /// Whether it grows once the other has ended for good.
+  void check_grows_into(std::uint32_t tasks) {
+    (void)cluster.report(agent);
+    CHECK(cluster.show(grows).job.tasks.running == tasks);
+  }
+
+  ClusterFixture cluster;
+  FakeAgent agent;
+  JobId grows;
+};
+
+TEST_CASE("an attempt that waits again has its room before what grows", "[actor]") {
+  BesideGrowth both(GENERATE(Accounting::units, Accounting::time));
+  const JobId retried = both.cluster.submit("other", 1, 1);
+  both.grow();
+  REQUIRE(both.agent.running.size() == 2);
+  SECTION("its attempt failed") { both.end(failed({retried, 0, 1})); }
+  SECTION("its node was lost, and came back with nothing") {
+    for (int second = 0; second < 40; ++second) both.cluster.advance(1000);
+    both.agent.running.clear();
+    REQUIRE_FALSE(both.cluster.reattach(both.agent));
+  }
+  both.check_runs_beside(retried, 1);
+  CHECK(both.agent.stops().empty());
+  CHECK(both.cluster.show(retried).tasks.at(0).record.attempt == 2);
+  run_all(both.agent);
+  both.end(succeeded({retried, 0, 2}));
+  both.check_grows_into(2);
+}
+
+TEST_CASE("a gang that runs again has its room before what grows", "[actor]") {
+  BesideGrowth both(GENERATE(Accounting::units, Accounting::time), 3);
+  JobSpec spec;
+  spec.tenant = "other";
+  spec.command = {"true"};
+  spec.tasks_min = spec.tasks_max = 2;
+  spec.resources = {{"cpu", 1000}};
+  spec.gang = true;
+  spec.retries = 1;
+  const auto gang = both.cluster.ask<JobAccepted>(SubmitJob{both.cluster.operator_caller(), spec});
+  REQUIRE(gang.engaged());
+  both.grow();
+  REQUIRE(both.agent.running.size() == 3);
+  both.end(failed({gang->id, 0, 1}));
+  (void)both.cluster.report(both.agent);
+  REQUIRE(both.agent.stops() == std::vector{TaskKey{gang->id, 1, 1}});
+  CHECK(both.cluster.show(both.grows).job.tasks.running == 1);
+  both.end(ended({gang->id, 1, 1}, EndReason::cancelled));
+  both.check_runs_beside(gang->id, 2);
+  run_all(both.agent);
+  std::erase_if(both.agent.running, [](const TaskKey& task) { return task.attempt == 1; });
+  both.agent.running.push_back({both.grows, 0, 1});
+  both.end(failed({gang->id, 0, 2}));
+  both.end(ended({gang->id, 1, 2}, EndReason::cancelled));
+  both.check_grows_into(3);
+}
+
+TEST_CASE("who waited for a job has its room before what grows", "[actor]") {
+  BesideGrowth both(GENERATE(Accounting::units, Accounting::time));
+  const JobId first = both.cluster.submit("other", 1);
+  JobSpec spec;
+  spec.tenant = "other";
+  spec.command = {"true"};
+  spec.resources = {{"cpu", 1000}};
+  spec.after = {first};
+  const auto second =
+      both.cluster.ask<JobAccepted>(SubmitJob{both.cluster.operator_caller(), spec});
+  REQUIRE(second.engaged());
+  both.grow();
+  REQUIRE(both.agent.running.size() == 2);
+  both.end(succeeded({first, 0, 1}));
+  both.check_runs_beside(second->id, 1);
+  run_all(both.agent);
+  std::erase(both.agent.running, TaskKey{first, 0, 1});
+  both.end(succeeded({second->id, 0, 1}));
+  both.check_grows_into(2);
+}
+
 TEST_CASE("growth costs credit, which others earn and which comes back from the ledger",
           "[actor]") {
   ClusterFixture cluster;

@@ -345,7 +345,7 @@ TEST_CASE("Results are on their way to the ledger before their room may be given
   // One mailbox for both of them shows in which order the node tells them.
   const caf::actor both = system.spawn([heard]() -> caf::behavior {
     return {[heard](const NodeBeat& beat) {
-              if (!beat.released.empty()) heard->emplace_back("coordinator");
+              if (!beat.unheard.empty()) heard->emplace_back("coordinator");
             },
             [heard](const Commit&) -> caf::result<Committed> {
               heard->emplace_back("ledger");

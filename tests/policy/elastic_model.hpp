@@ -91,13 +91,25 @@ class ElasticModel {
     const Running task = running_.at(key);
     running_.erase(key);
     REQUIRE(cycle.release(key));
+    note_end(key, again);
+    cycle.beat(task.node);
+  }
+  /// The same, of which its tenant hears later, by note_end.
+  void end_unheard(TaskKey key) {
+    const Running task = running_.at(key);
+    running_.erase(key);
+    REQUIRE(cycle.release_unheard(key));
+    unheard_.emplace(key, task.node);
+    cycle.beat(task.node);
+  }
+  void note_end(TaskKey key, bool again) {
+    unheard_.erase(key);
     Job& job = jobs_.at(key.job);
     if (again) {
       job.waiting.insert(key.index);
       job.attempts[key.index] = key.attempt + 1;
     }
-    send_window(job.tenant);
-    cycle.beat(task.node);
+    send_window(job.tenant, {key});
   }
   void end_reclaimed() {
     std::vector<TaskKey> ending;
@@ -137,7 +149,7 @@ class ElasticModel {
                                    job.min - std::min(job.min, has));
   }
 
-  void send_window(TenantId tenant) {
+  void send_window(TenantId tenant, std::vector<TaskKey> heard = {}) {
     DemandWindow window{.tenant = tenant,
                         .next = {},
                         .pending = {},
@@ -171,6 +183,7 @@ class ElasticModel {
         --claims;
       }
     }
+    window.heard = std::move(heard);
     cycle.take_window(window);
   }
 
@@ -292,11 +305,16 @@ class ElasticModel {
         continue;
       for (const auto& [node, capacity] : nodes_) {
         const bool somebody_ends = held_on(node, true, true) != held_on(node, false, true);
-        if (somebody_ends || cycle.node(node).reserved_for) continue;
+        if (somebody_ends || is_unheard_on(node) || cycle.node(node).reserved_for) continue;
         INFO("job " << id.value << " on node " << node.value);
         REQUIRE_FALSE(has_room(node, job.demand, true, true));
       }
     }
+  }
+
+  [[nodiscard]] bool is_unheard_on(NodeId node) const {
+    return std::any_of(unheard_.begin(), unheard_.end(),
+                       [&](const auto& end) { return end.second == node; });
   }
 
   /// The first in rank that waits within its quota has room, or will have, if that can be.
@@ -347,6 +365,7 @@ class ElasticModel {
   std::map<NodeId, std::size_t> gpus_;  ///< that tasks share
   std::map<JobId, Job> jobs_;
   std::map<TaskKey, Running> running_;
+  std::map<TaskKey, NodeId> unheard_;  ///< where they ran
   std::uint64_t last_job_ = 0;
 };
 

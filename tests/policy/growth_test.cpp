@@ -7,6 +7,7 @@
 #include <catch2/catch.hpp>
 
 #include "elastic_model.hpp"
+#include "policy/allocator/unheard_ends.hpp"
 
 namespace fairwater::test {
 namespace {
@@ -48,6 +49,58 @@ TEST_CASE("what has grown makes room for who is within quota, and no more than i
   CHECK(model.run().empty());
   CHECK(model.claimed(2) == 1);
   CHECK(model.extras(1) == 4);
+}
+
+TEST_CASE("nothing grows into room of which its tenant has not heard that it is free",
+          "[unit][growth]") {
+  ElasticModel model;
+  for (const std::uint32_t tenant : {1, 2, 3}) model.tenant(tenant);
+  model.node(1, cpu(4000));
+  const JobId fails = model.submit(2, cpu(1000), 1, 1);
+  const JobId succeeds = model.submit(2, cpu(1000), 1, 1);
+  REQUIRE(model.run().empty());
+  model.submit(1, cpu(1000), 1, 8);
+  REQUIRE(model.run().empty());
+  REQUIRE(model.extras(1) == 1);
+  const TaskKey failed{fails, 0, 1}, succeeded{succeeds, 0, 1};
+  model.end_unheard(failed);
+  model.end_unheard(succeeded);
+  CHECK(model.run().empty());
+  CHECK(model.extras(1) == 1);
+  SECTION("it waits again") {
+    model.note_end(failed, true);
+    CHECK(model.run().empty());
+    CHECK(model.claimed(2) == 1);
+    CHECK(model.extras(1) == 1);
+  }
+  SECTION("others wait within their quota") {
+    model.submit(3, cpu(1000), 2, 2);
+    CHECK(model.run().empty());
+    CHECK(model.claimed(3) == 2);
+    model.note_end(failed, false);
+  }
+  model.note_end(succeeded, false);
+  CHECK(model.run().empty());
+  CHECK(model.extras(1) + model.claimed(2) + model.claimed(3) == 3);
+}
+
+TEST_CASE("ends are unheard until their tenant, or their node, is gone", "[unit][growth]") {
+  UnheardEnds ends;
+  const TaskKey first{JobId{1}, 0, 1}, second{JobId{2}, 0, 1}, third{JobId{3}, 0, 1};
+  ends.add(first, TenantId{1}, NodeId{1}, cpu(1000));
+  ends.add(first, TenantId{1}, NodeId{1}, cpu(1000));  // told twice
+  ends.add(second, TenantId{2}, NodeId{1}, cpu(2000));
+  ends.add(third, TenantId{2}, NodeId{2}, cpu(4000));
+  CHECK(ends.on(NodeId{1}) == cpu(3000));
+  ends.forget(TenantId{2});
+  CHECK(ends.on(NodeId{1}) == cpu(1000));
+  CHECK(ends.on(NodeId{2}).is_zero());
+  ends.add(third, TenantId{2}, NodeId{2}, cpu(4000));
+  ends.hear(std::vector{first, second});
+  CHECK(ends.on(NodeId{1}).is_zero());
+  CHECK(ends.on(NodeId{2}) == cpu(4000));
+  ends.forget(NodeId{2});
+  CHECK(ends.on(NodeId{2}).is_zero());
 }
 
 TEST_CASE("who waits beyond its quota takes nothing back", "[unit][growth]") {

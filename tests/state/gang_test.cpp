@@ -94,6 +94,7 @@ TEST_CASE("a gang of which a task is taken back runs again whole, and counts not
   CHECK_FALSE(gang.end(2, EndReason::cancelled).job_ended);
   gang.attempt = 2;
   CHECK(gang.waits_as() == 2);
+  CHECK_FALSE(gang.jobs.gathers(JobId{7}));
   CHECK(gang.jobs.record(JobId{7}).gang_failures == 0);
   gang.start(3);
   (void)gang.end(0, EndReason::cancelled);  // nobody took it back this time
@@ -108,6 +109,7 @@ TEST_CASE("a gang that is taken back whole runs again whole", "[unit][gang]") {
     REQUIRE(gang.jobs.reclaim({JobId{7}, index, 1}).size() == 2);
   CHECK(indices(gang.end(1, EndReason::cancelled).to_stop) == Indices{0});
   CHECK(gang.waits_as() == 0);  // some of it still runs
+  CHECK(gang.jobs.gathers(JobId{7}));
   CHECK_FALSE(gang.end(0, EndReason::cancelled).job_ended);
   gang.attempt = 2;
   CHECK(gang.waits_as() == 2);
@@ -122,6 +124,7 @@ TEST_CASE("one task's failure ends a gang that has no retries left", "[unit][gan
   CHECK(indices(failed.to_stop) == Indices{0, 2});
   CHECK(!failed.job_ended);
   CHECK(gang.jobs.to_stop().size() == 2);
+  CHECK_FALSE(gang.jobs.gathers(JobId{7}));
   CHECK(gang.end(0, EndReason::cancelled).to_stop.empty());
   CHECK(gang.counts() ==
         TaskCounts{.total = 4, .running = 1, .succeeded = 1, .failed = 1, .cancelled = 1});
