@@ -67,7 +67,9 @@ TEST_CASE("a client finds the coordinator that leads", "[gateway]") {
     const auto refused = Client::connect(addresses, kOperatorToken);
     REQUIRE_FALSE(refused);
     CHECK(details(refused.error()).code == ErrorCode::not_leader);
-    CHECK_THAT(details(refused.error()).message, Catch::Contains("nobody leads at the moment"));
+    // What it knows of etcd is older than kBlindAfter where the machine is slow.
+    CHECK_THAT(details(refused.error()).message, Catch::Contains("nobody leads at the moment") ||
+                                                     Catch::Contains("etcd has not answered"));
   }
   // The one that leads has fallen, and nobody has noticed yet.
   follower.leader->set_leader("one", kUnusedAddress);
