@@ -1,25 +1,15 @@
 // Runs a RapidCheck property over a stated number of random cases as one Catch2 assertion.
 #pragma once
 
-#include <algorithm>
 #include <string>
 #include <utility>
 
 #include <catch2/catch.hpp>
 #include <rapidcheck.h>
 
-namespace fairwater::test {
+#include "tests/cases_of_build.hpp"
 
-/// Of so many random cases those that a build looks at: under ASan, where each takes at least ten
-/// times as long, a fifth. It looks for how memory is used, in which many cases are alike; whether
-/// the rule holds is for the plain build. TSan looks at no property.
-constexpr int cases_of_build(int cases) {
-#ifdef __SANITIZE_ADDRESS__
-  return std::max(1, cases / 5);
-#else
-  return cases;
-#endif
-}
+namespace fairwater::test {
 
 /// `property` takes no argument and draws with `*rc::gen::...`. Failing cases are shrunk and
 /// printed with what reproduces them (RC_PARAMS).

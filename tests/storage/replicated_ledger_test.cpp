@@ -12,11 +12,14 @@
 #include "storage/fold.hpp"
 #include "storage/high_water.hpp"
 #include "storage/journal_store.hpp"
+#include "tests/cases_of_build.hpp"
 #include "tests/storage/memory_disk.hpp"
 #include "tests/storage/support.hpp"
 
 namespace fairwater::test {
 namespace {
+
+constexpr std::uint64_t kSeeds = cases_of_build(25);
 
 /// What the coordinators agree on, as etcd would hold it.
 struct AgreedJournal {
@@ -104,7 +107,7 @@ std::array<Replica, 3> make_replicas(AgreedJournal& journal, std::uint64_t seed)
 
 TEST_CASE("replicas of a ledger are equal whoever leads and whatever is lost",
           "[property][ledger][replica]") {
-  for (std::uint64_t seed = 1; seed <= 25; ++seed) {
+  for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
     CAPTURE(seed);
     std::mt19937_64 random(seed);
     AgreedJournal journal;
@@ -229,7 +232,7 @@ TEST_CASE("a follower takes nothing of another history", "[unit][ledger][replica
 /// A leader that asks about a group while the one before is not written, and is stopped anywhere.
 TEST_CASE("replicas are equal where a leader is a group ahead of its disk",
           "[property][ledger][replica]") {
-  for (std::uint64_t seed = 1; seed <= 25; ++seed) {
+  for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
     CAPTURE(seed);
     std::mt19937_64 random(seed);
     AgreedJournal journal;
