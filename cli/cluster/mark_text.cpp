@@ -44,12 +44,13 @@ const char* source_name(const NextTask& next) {
   return "limit";
 }
 
+/// Alike are tasks of a class, or of a name where jobs have no class, or that have neither.
 const char* source_words(PredictionSource source) {
   switch (source) {
     case PredictionSource::task_class:
-      return "as the last of its class took";
+      return "as the last ones like it took";
     case PredictionSource::tenant:
-      return "as the tenant's last tasks took: none of its class has ended";
+      return "as the tenant's last tasks took: none like it has ended";
     case PredictionSource::limit:
       break;
   }
@@ -68,7 +69,7 @@ class MarkText {
         mark_.resource < names_.resources.size() ? names_.resources[mark_.resource] : "?";
     text_ =
         fmt::format("what {} may hold with a claim, in {} (time is counted of {}, the scarcest):\n",
-                    tenant_, cores_name(measure_), resource);
+                    tenant_, cores_name(measure_, resource), resource);
     total(mark_.part, "its part");
     add(mark_.base - mark_.part, "its quota is more: others leave that much idle");
     moves();

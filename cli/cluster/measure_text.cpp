@@ -34,8 +34,9 @@ double cores_of(MicroUnits held, const LedgerMeasure& measure) {
   return static_cast<double>(held) / kMicroUnitsPerUnit * cores_per_unit(measure);
 }
 
-const char* cores_name(const LedgerMeasure& measure) {
-  return has_cores(measure) ? "cores" : "units";
+const char* cores_name(const LedgerMeasure& measure, std::string_view resource) {
+  if (!has_cores(measure)) return "units";
+  return resource == "cpu" ? "cores" : "cores' worth";
 }
 
 void put_measure(Json& json, const LedgerMeasure& measure) {

@@ -133,7 +133,7 @@ TEST_CASE("where time is counted a waiting task's marks are laid open", "[golden
       "times 100.0 core-s of 200.0 core-s that it owes; of 2.000, what credit covers\n"
       "     13.000  its mark; it holds 9.000\n"
       "its next task, job 7 task 3, asks for 2.000, which goes 3.000 beyond its part: for 45s "
-      "(as the last of its class took) that takes 135.0 core-s of a credit of 900.0 core-s: "
+      "(as the last ones like it took) that takes 135.0 core-s of a credit of 900.0 core-s: "
       "covered\n");
   const Json json = explain_json(task_of_creditor());
   CHECK(json.at("currency") == "unit_ms");
@@ -149,6 +149,16 @@ TEST_CASE("where time is counted a waiting task's marks are laid open", "[golden
         R"("next_task":{"job":7,"task":3,"units":20.0,"beyond_part_units":30.0,)"
         R"("expected_seconds":45.0,"expected_from":"class","needs_credit":true,)"
         R"("credit_needed":1350000,"covered":true}})");
+}
+
+TEST_CASE("what is counted of another resource than processors are no cores", "[golden][explain]") {
+  Explanation explanation = task_of_creditor();
+  explanation.names.resources = {"gpu"};
+  CHECK_THAT(explain_text(explanation),
+             Catch::Contains("in cores' worth (time is counted of gpu, the scarcest):\n"));
+  explanation.measure.millicores_per_unit = 0;
+  CHECK_THAT(explain_text(explanation),
+             Catch::Contains("in units (time is counted of gpu, the scarcest):\n"));
 }
 
 TEST_CASE("what a debtor keeps for a min is said", "[golden][explain]") {
