@@ -146,6 +146,8 @@ struct TenantInfo {
   Units net = 0;  ///< positive when others owe it
   LedgerMeasure measure;
   CreditAdvice credit_advice = CreditAdvice::none;  ///< of one that has no tenants
+  /// TenantNesting::guaranteed(). An older coordinator tells none.
+  NamedAmounts guaranteed;
   friend bool operator==(const TenantInfo&, const TenantInfo&) = default;
 };
 

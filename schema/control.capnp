@@ -382,6 +382,7 @@ struct TenantInfo {
   net @6 :Int64;  # positive when others owe it; in what `measure` says
   measure @7 :LedgerMeasure;
   creditAdvice @8 :CreditAdvice;
+  guaranteed @9 :List(Records.NamedAmount);  # with the mins of those in it
 }
 
 enum CreditAdvice {

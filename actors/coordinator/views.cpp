@@ -49,6 +49,7 @@ TenantInfo describe(const CoordinatorState& state, TenantId id, const TenantEntr
   info.running_tasks = view.running_tasks;
   info.net = view.net;
   info.measure = state.context->measure;
+  info.guaranteed = state.nesting.guaranteed(id);
   return info;
 }
 

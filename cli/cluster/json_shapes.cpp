@@ -151,6 +151,12 @@ Json json_cap(const std::string& cap) { return cap.empty() ? Json(nullptr) : Jso
 
 }  // namespace
 
+NamedAmounts guaranteed(const TenantInfo& tenant) {
+  NamedAmounts amounts = tenant.guaranteed;
+  amounts.insert(tenant.record.spec.min.begin(), tenant.record.spec.min.end());
+  return amounts;
+}
+
 Json tenant_json(const TenantInfo& tenant) {
   const TenantSpec& spec = tenant.record.spec;
   return Json{{"name", spec.name},
@@ -159,6 +165,7 @@ Json tenant_json(const TenantInfo& tenant) {
               {"weights", json_weights(spec.weights)},
               {"min", json_amounts(spec.min)},
               {"max", json_amounts(spec.max)},
+              {"guaranteed", json_amounts(guaranteed(tenant))},
               {"request", json_amounts(tenant.request)},
               {"runtime_quota", json_amounts(tenant.runtime_quota)},
               {"used", json_amounts(tenant.used)},

@@ -10,6 +10,9 @@ namespace fairwater::inline cli::inline cluster {
 /// Null at the top.
 [[nodiscard]] Json json_parent(const TenantSpec& spec);
 [[nodiscard]] Json json_weights(const NamedWeights& weights);
+/// What the tenant has at least: its min, which is all that an older coordinator tells, and of
+/// resources that this does not name those of its tenants together.
+[[nodiscard]] NamedAmounts guaranteed(const TenantInfo& tenant);
 [[nodiscard]] Json tenant_json(const TenantInfo& tenant);
 /// `{"tenants": [..]}` with the currency of their nets.
 [[nodiscard]] Json tenants_json(const std::vector<TenantInfo>& tenants);

@@ -220,6 +220,13 @@ std::string totals_text(const TenantInfo& tenant) {
   return text + " in all";
 }
 
+/// Of one with tenants, where their mins count for it.
+std::string guaranteed_text(const TenantInfo& tenant) {
+  const NamedAmounts amounts = guaranteed(tenant);
+  if (amounts == tenant.record.spec.min) return {};
+  return format_amounts(amounts) + ", with the mins of its tenants";
+}
+
 }  // namespace
 
 std::string tenant_text(const TenantInfo& tenant) {
@@ -230,6 +237,7 @@ std::string tenant_text(const TenantInfo& tenant) {
       {"weight", std::to_string(spec.weight)},
       {"weights", weights_text(spec.weights)},
       {"min", format_amounts(spec.min)},
+      {"guaranteed", guaranteed_text(tenant)},
       {"max", spec.max.empty() ? "unlimited" : format_amounts(spec.max)},
       {"queue", std::string{to_string(spec.queue)}},
       {"repay", fmt::format("{}", spec.repay_millionths / 1e6)},

@@ -180,6 +180,7 @@ struct Fields<TenantInfo> {
     FAIRWATER_FIELD(net, Net);
     FAIRWATER_FIELD(measure, Measure);
     FAIRWATER_FIELD(credit_advice, CreditAdvice);
+    FAIRWATER_FIELD(guaranteed, Guaranteed);
   }
 };
 

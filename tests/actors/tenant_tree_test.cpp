@@ -108,6 +108,20 @@ TEST_CASE("a tree that its parents end is taken and listed", "[actor][tree]") {
   CHECK(cluster.verify().ok);
 }
 
+TEST_CASE("a tenant's mins are listed as guaranteed to those around it", "[actor][tree]") {
+  ClusterFixture cluster;
+  auto specs = departments();
+  specs[0].min = {{"cpu", 2000}, {"memory", 512}};
+  specs[1].min = {{"cpu", 1000}};
+  specs[4].min = {{"memory", 1024}};
+  cluster.apply(specs);
+  const auto tenants = by_name(cluster);
+  CHECK(tenants.at("science").record.spec.min == specs[4].min);
+  CHECK(tenants.at("science").guaranteed == NamedAmounts{{"cpu", 3000}, {"memory", 1024}});
+  CHECK(tenants.at("optics").guaranteed == specs[0].min);
+  CHECK(tenants.at("arts").guaranteed.empty());
+}
+
 TEST_CASE("what a tenant leaves idle its sibling gets first", "[actor][tree]") {
   const Accounting accounting = GENERATE(Accounting::units, Accounting::time);
   Departments tree(accounting);

@@ -64,6 +64,7 @@ TEST_CASE("tenant list has the contract's shape", "[golden][json]") {
   CHECK(
       json_text(tenants_json({tenant})) ==
       R"({"tenants":[{"name":"physics","parent":null,"weight":5,"weights":{"gpu":20},"min":{"cpu":4000},"max":{},)"
+      R"("guaranteed":{"cpu":4000},)"
       R"("request":{"cpu":9000},"runtime_quota":{"cpu":8000},"used":{"cpu":7000},)"
       R"("pending_tasks":2,"running_tasks":7,"net":-3,"granted_units_total":120,"credit":0,"credit_advice":null,)"
       R"("borrowed_units_total":0,"lent_units_total":0,"forgiven_total":0,"queue":"fifo",)"
@@ -94,6 +95,18 @@ TEST_CASE("tenant list has the contract's shape", "[golden][json]") {
   CHECK_THAT(tenant_table({tenant}), Catch::Contains("+2.0 core-h"));
   tenant.measure.millicores_per_unit = 0;
   CHECK_THAT(tenant_table({tenant}), Catch::Contains("+20.0 unit-h"));
+}
+
+TEST_CASE("a parent's show has the mins of its tenants", "[golden][json]") {
+  TenantInfo tenant;
+  tenant.record.spec.min = {{"memory", 1024}};
+  // As an older coordinator tells it, or of one without tenants.
+  CHECK(tenant_json(tenant)["guaranteed"] == Json({{"memory", 1024}}));
+  CHECK_THAT(tenant_text(tenant), !Catch::Contains("guaranteed"));
+  tenant.guaranteed = {{"cpu", 3000}, {"memory", 1024}};
+  CHECK(tenant_json(tenant)["min"] == Json({{"memory", 1024}}));
+  CHECK(tenant_json(tenant)["guaranteed"] == Json({{"cpu", 3000}, {"memory", 1024}}));
+  CHECK_THAT(tenant_text(tenant), Catch::Contains("cpu 3, memory 1 GiB, with the mins of its"));
 }
 
 TEST_CASE("tenant list tells credits, and what they advise", "[golden][json]") {
