@@ -349,6 +349,17 @@ std::string listed_devices(const TaskRecord& task) {
   return text.empty() ? "-" : text;
 }
 
+namespace {
+
+/// `running (waits)`: it ran, and nothing of it does now, as of a gang that was preempted.
+std::string state_shown(const JobRecord& job) {
+  const JobState state = state_of(job);
+  const bool waits = state == JobState::running && job.tasks.running == 0;
+  return std::string{to_string(state)} + (waits ? " (waits)" : "");
+}
+
+}  // namespace
+
 std::string job_table(const std::vector<JobRecord>& jobs) {
   Table table{{{"ID", Align::right},
                {"TENANT"},
@@ -398,7 +409,7 @@ std::string job_text(const JobDetail& detail) {
       {"name", job.spec.name},
       {"kind", std::string{to_string(job.spec.kind)} + (job.spec.gang ? ", gang" : "")},
       {"placement", placement_text(job.spec.placement)},
-      {"state", std::string{to_string(state_of(job))}},
+      {"state", state_shown(job)},
       {"cancelled", job.cancelled ? (job.cancel_reason.empty() ? "yes" : job.cancel_reason) : ""},
       {"command", command},
       {"resources", format_amounts(amounts_at(job.spec, job.memory_step))},

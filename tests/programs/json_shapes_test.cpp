@@ -282,6 +282,22 @@ TEST_CASE("a service's task shows how it ended last, whatever it does now", "[un
   CHECK(task_json(task).at("exit_code") == 3);
 }
 
+TEST_CASE("a job of which nothing runs any more or yet is shown to wait", "[unit][json]") {
+  JobRecord job = render_job();
+  job.tasks = {.total = 3, .running = 3};
+  job.started_at = kNoon;
+  CHECK_THAT(job_text({job, {}}), !Catch::Contains("(waits)"));
+  job.tasks.running = 0;  // a gang that was preempted
+  CHECK_THAT(job_table({job}), Catch::Contains("  running  "));  // its columns tell
+  CHECK_THAT(job_text({job, {}}), Catch::Contains("running (waits)\n"));
+  CHECK(job_json(job)["state"] == "running");
+  job.tasks.succeeded = 3;
+  CHECK_THAT(job_text({job, {}}), !Catch::Contains("(waits)"));
+  job.tasks = {.total = 3};
+  job.started_at = {};
+  CHECK_THAT(job_text({job, {}}), Catch::Contains("pending\n"));
+}
+
 TEST_CASE("job show has the amounts to which a profiled job has gone on", "[unit][json]") {
   JobRecord job = render_job();
   job.spec.resources["memory"] = 128;
