@@ -90,7 +90,7 @@ struct Fields<NodeSpec> {
   template <class Visit>
   static constexpr void each(Visit&& visit) {
     FAIRWATER_FIELD(traits, Traits);
-    FAIRWATER_FIELD(capacity, Capacity);
+    FAIRWATER_FIELD_CALLED(capacity, Capacity, "resources");
     FAIRWATER_FIELD(instance, Instance);
     FAIRWATER_FIELD(limits, Limits);
     FAIRWATER_SPARSE_FIELD(isolation, Isolation);

@@ -183,7 +183,8 @@ Map take_map(List list, const std::string& name) {
 template <class Value, class Raw, class FieldType>
 Value from_raw(const Raw& raw, const FieldType& field) {
   if constexpr (std::is_enum_v<Value>) {
-    if (!is_known<Value>(raw)) refuse_enumerant(field.name(), static_cast<std::uint16_t>(raw));
+    if (!is_known<Value>(raw))
+      refuse_enumerant(field.name_in_errors(), static_cast<std::uint16_t>(raw));
     return static_cast<Value>(raw);
   } else if constexpr (is_strong_id<Value> || std::is_same_v<Value, WallTime>) {
     return Value{raw};
@@ -194,19 +195,19 @@ Value from_raw(const Raw& raw, const FieldType& field) {
   } else if constexpr (is_bytes<Value>) {
     Value bytes{};
     if (raw.size() != bytes.size())
-      refuse(field.name(), " has " + std::to_string(raw.size()) + " bytes instead of " +
-                               std::to_string(bytes.size()));
+      refuse(field.name_in_errors(), " has " + std::to_string(raw.size()) + " bytes instead of " +
+                                         std::to_string(bytes.size()));
     std::copy(raw.begin(), raw.end(), bytes.begin());
     return bytes;
   } else if constexpr (std::is_same_v<Value, ResourceVector>) {
     if (raw.size() > kMaxResources)
-      refuse(field.name(),
+      refuse(field.name_in_errors(),
              " has " + std::to_string(raw.size()) + " amounts; at most 8 resources are known");
     ResourceVector vector;
     for (unsigned i = 0; i < raw.size(); ++i) vector[i] = raw[i];
     return vector;
   } else if constexpr (is_map<Value>) {
-    return take_map<Value>(raw, field.name());
+    return take_map<Value>(raw, field.name_in_errors());
   } else if constexpr (is_vector<Value>) {
     Value values;
     if constexpr (FieldType::rule.min_words > 0) {
@@ -294,9 +295,7 @@ struct EntryFields<wire::NamedAmount> {
     FAIRWATER_FIELD(second, Amount);
   }
   [[noreturn]] static void refuse_repeated(const std::string& list, const std::string& name) {
-    // What a node has is called so in all other errors.
-    const std::string field = list == "capacity" ? "resources" : list;
-    throw MalformedRecord(field + "." + name,
+    throw MalformedRecord(list + "." + name,
                           "resource " + fairwater::quoted(name) + " is given twice; write it once");
   }
 };

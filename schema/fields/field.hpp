@@ -59,8 +59,18 @@ struct WireField {
   Set set;
   Init init;
   Has has;
+  std::string_view said_as = {};  ///< in errors; empty: as the schema has it
 
-  /// As the schema has it, for errors: `runStarts`.
+  /// The same, called so in errors.
+  [[nodiscard]] constexpr WireField called(std::string_view words) const {
+    WireField field = *this;
+    field.said_as = words;
+    return field;
+  }
+  [[nodiscard]] std::string name_in_errors() const {
+    return said_as.empty() ? name() : std::string(said_as);
+  }
+  /// As the schema has it: `runStarts`.
   [[nodiscard]] std::string name() const {
     std::string text(wire);
     text.front() = static_cast<char>(text.front() - 'A' + 'a');
@@ -74,15 +84,20 @@ constexpr auto make_field(std::string_view member, std::string_view wire, Parts.
 }
 
 // The accessors of a field exist or not by its kind; unused lambdas are never instantiated.
-#define FAIRWATER_RULED_FIELD(member, Name, ...)                             \
-  visit(::fairwater::make_field<::fairwater::FieldRule __VA_ARGS__>(         \
+#define FAIRWATER_MADE_FIELD(member, Name, ...)                              \
+  ::fairwater::make_field<::fairwater::FieldRule __VA_ARGS__>(               \
       #member, #Name, [](auto& owner) -> auto& { return owner.member; },     \
       [](const auto& source) { return source.get##Name(); },                 \
       [](auto& target, const auto& raw) { target.set##Name(raw); },          \
       [](auto& target, auto... size) { return target.init##Name(size...); }, \
-      [](const auto& source) { return source.has##Name(); }))
+      [](const auto& source) { return source.has##Name(); })
+#define FAIRWATER_RULED_FIELD(member, Name, ...) \
+  visit(FAIRWATER_MADE_FIELD(member, Name, __VA_ARGS__))
 #define FAIRWATER_FIELD(member, Name) FAIRWATER_RULED_FIELD(member, Name, {})
 #define FAIRWATER_SPARSE_FIELD(member, Name) FAIRWATER_RULED_FIELD(member, Name, {.sparse = true})
+/// For what all other errors call by another name than the schema does.
+#define FAIRWATER_FIELD_CALLED(member, Name, words) \
+  visit(FAIRWATER_MADE_FIELD(member, Name, {}).called(words))
 #define FAIRWATER_PEER_LIST(member, Name, words) \
   FAIRWATER_RULED_FIELD(member, Name, {.min_words = words})
 

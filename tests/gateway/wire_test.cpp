@@ -90,6 +90,24 @@ TEST_CASE("what the protocol says arrives as it was sent", "[unit][codec]") {
   });
 }
 
+TEST_CASE("what comes twice is named with the list that it is in", "[unit][codec]") {
+  const auto field_of_error = [](auto root) {
+    auto amounts = root.initCapacity(2);
+    amounts[0].setName("cpu");
+    amounts[1].setName("cpu");
+    try {
+      (void)read(root.asReader());
+    } catch (const MalformedRecord& malformed) {
+      return malformed.field();
+    }
+    return std::string("was read");
+  };
+  capnp::MallocMessageBuilder message;
+  CHECK(field_of_error(message.initRoot<wire::ClusterStatus>()) == "capacity.cpu");
+  // What an agent has is called so by all that is said against it.
+  CHECK(field_of_error(message.initRoot<wire::NodeSpec>()) == "resources.cpu");
+}
+
 TEST_CASE("every field of the protocol's values is in a list", "[unit][codec]") {
   each_wire_type([]<class Value>(const char* name, Value*) {
     INFO(name);
