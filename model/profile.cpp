@@ -34,12 +34,15 @@ bool is_left(const ProfiledAmounts& profiled, const std::string& name) {
 }
 
 /// What the job neither names nor leaves to the profile it does not ask for.
-bool has_other_amounts(const ClassAmounts& entry, const JobSpec& spec) {
-  return std::any_of(entry.resources.begin(), entry.resources.end(), [&](const auto& amount) {
-    return amount.second > 0 && !spec.resources.contains(amount.first) &&
-           !is_left(spec.profiled, amount.first);
-  });
+std::set<std::string> other_amounts(const ClassAmounts& entry, const JobSpec& spec) {
+  std::set<std::string> others;
+  for (const auto& [name, amount] : entry.resources)
+    if (amount > 0 && !spec.resources.contains(name) && !is_left(spec.profiled, name))
+      others.insert(name);
+  return others;
 }
+
+bool is_of_whole_jobs(const ClassAmounts& entry) { return entry.resources.contains(kTasks); }
 
 std::string amounts_text(const NamedAmounts& amounts) {
   std::string text;
@@ -48,7 +51,21 @@ std::string amounts_text(const NamedAmounts& amounts) {
   return text;
 }
 
-caf::error no_profile(const JobSpec& spec, const NamedAmounts& fixed) {
+/// ` with cpu 1 and without gpu`: of other runs, what they had that the job does not ask for.
+std::string runs_meant(const JobSpec& spec, const NamedAmounts& fixed,
+                       const ClassProfile& profile) {
+  std::set<std::string> others;
+  for (const ClassAmounts& entry : profile.amounts)
+    if (!entry.runs.empty() && !is_of_whole_jobs(entry) && has_amounts(entry, fixed))
+      others.merge(other_amounts(entry, spec));
+  std::string without;
+  for (const std::string& name : others) without += (without.empty() ? "" : ", ") + name;
+  std::string text = fixed.empty() ? "" : " with " + amounts_text(fixed);
+  if (without.empty()) return text;
+  return text + (text.empty() ? "" : " and") + " without " + without;
+}
+
+caf::error no_profile(const JobSpec& spec, const NamedAmounts& fixed, const ClassProfile& profile) {
   std::string vary;
   const auto& wanted = spec.profiled.resources;
   const auto is_wanted = [&](const char* name) {
@@ -60,8 +77,7 @@ caf::error no_profile(const JobSpec& spec, const NamedAmounts& fixed) {
     if (name != "cpu" && name != "memory") vary += " --vary " + name + "=1..4";
   return make_error(ErrorCode::invalid_input,
                     "auto takes what the profile of class " + spec.job_class +
-                        " tells, and no run of it" +
-                        (fixed.empty() ? "" : " with " + amounts_text(fixed)) +
+                        " tells, and no run of it" + runs_meant(spec, fixed, profile) +
                         " has succeeded; make one with: fairwater profile run FILE" + vary,
                     "resources");
 }
@@ -76,8 +92,6 @@ const CurvePoint* point_by(const ClassCurve& curve, SaturationMethod method) {
 std::uint32_t permille_of(const CurvePoint& point) {
   return static_cast<std::uint32_t>(std::lround(point.confidence.value_or(0) * 1000));
 }
-
-bool is_of_whole_jobs(const ClassAmounts& entry) { return entry.resources.contains(kTasks); }
 
 /// Of the runs with those amounts that are taken, over all that these name.
 ProfileCurve curve_among(const ClassProfile& profile,
@@ -213,10 +227,11 @@ Expected<JobSpec> with_profiled_amounts(JobSpec spec, const ClassProfile& profil
   NamedAmounts fixed;
   if (!spec.profiled.all) fixed = spec.resources;
   const ProfileCurve measured = curve_among(profile, [&](const ClassAmounts& entry) {
-    return !is_of_whole_jobs(entry) && has_amounts(entry, fixed) && !has_other_amounts(entry, spec);
+    return !is_of_whole_jobs(entry) && has_amounts(entry, fixed) &&
+           other_amounts(entry, spec).empty();
   });
   const CurvePoint* point = point_by(measured.curve, SaturationMethod::diagonal);
-  if (!point) return no_profile(spec, fixed);
+  if (!point) return no_profile(spec, fixed, profile);
   const NamedAmounts amounts = measured.amounts(point->amount);
   ProfiledAmounts taken;
   if (spec.profiled.all) spec.resources.clear();
@@ -226,7 +241,7 @@ Expected<JobSpec> with_profiled_amounts(JobSpec spec, const ClassProfile& profil
     if (name == "memory") taken.memory_steps = memory_above(measured, point->amount);
   }
   for (const std::string& name : spec.profiled.resources)
-    if (!amounts.contains(name)) return no_profile(spec, fixed);
+    if (!amounts.contains(name)) return no_profile(spec, fixed, profile);
   for (const CurveAmount& amount : measured.curve.amounts)
     taken.runs += static_cast<std::uint32_t>(amount.completed + amount.failed);
   taken.confidence_permille = permille_of(*point);

@@ -153,6 +153,16 @@ TEST_CASE("without a run that tells, the command that makes one is named", "[uni
   JobSpec all = leaves({}, {});
   all.profiled.all = true;
   CHECK_THAT(refused(all, failing), Catch::Contains("no run of it has succeeded"));
+  ClassProfile with_gpus;
+  NamedAmounts amounts = of(1000, 64);
+  amounts["gpu"] = 1;
+  add_run(with_gpus, amounts, took(100));
+  CHECK_THAT(refused(leaves({"memory"}, {{"cpu", 1000}}), with_gpus),
+             Catch::Contains("no run of it with cpu 1 and without gpu has succeeded"));
+  CHECK_THAT(refused(leaves({"cpu", "memory"}, {}), with_gpus),
+             Catch::Contains("no run of it without gpu has succeeded"));
+  CHECK_THAT(refused(leaves({"memory"}, {{"cpu", 2000}}), with_gpus),
+             Catch::Contains("no run of it with cpu 2 has succeeded"));
 }
 
 TEST_CASE("a whole job takes from its first task's start to its last one's end",
