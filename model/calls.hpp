@@ -361,19 +361,28 @@ struct ForgiveDebt {
   X(trustLedger, TrustLedger)       \
   X(forgiveDebt, ForgiveDebt)
 
+/// What changes nothing, whoever asks.
+#define FAIRWATER_READING_CALLS(X) \
+  FAIRWATER_FOLLOWER_CALLS(X)      \
+  X(listTenants, ListTenants)      \
+  X(listNodes, ListNodes)          \
+  X(waitJob, WaitJob)              \
+  X(explainTask, ExplainTask)      \
+  X(readLog, ReadLog)              \
+  X(showProfile, ShowProfile)      \
+  X(verifyLedger, VerifyLedger)    \
+  X(listTokens, ListTokens)        \
+  X(showStanding, ShowStanding)
+
+/// What does something beside the ledger.
+#define FAIRWATER_OTHER_CALLS(X) \
+  X(backupLedger, BackupLedger)  \
+  X(handOver, HandOver)
+
 /// What may be asked again when its answer is lost: it changes nothing, or makes what it did the
 /// first time so again (a drain's deadline counts anew, what is applied was so already).
 #define FAIRWATER_REPEATABLE_CALLS(X) \
-  FAIRWATER_FOLLOWER_CALLS(X)         \
-  X(listTenants, ListTenants)         \
-  X(listNodes, ListNodes)             \
-  X(waitJob, WaitJob)                 \
-  X(explainTask, ExplainTask)         \
-  X(readLog, ReadLog)                 \
-  X(showProfile, ShowProfile)         \
-  X(verifyLedger, VerifyLedger)       \
-  X(listTokens, ListTokens)           \
-  X(showStanding, ShowStanding)       \
+  FAIRWATER_READING_CALLS(X)          \
   X(applyTenants, ApplyTenants)       \
   X(drainNode, DrainNode)             \
   X(planDrain, PlanDrain)
@@ -413,6 +422,16 @@ template <class Type>
 inline constexpr bool kRepeatable = false FAIRWATER_REPEATABLE_CALLS(FAIRWATER_IS_REQUEST);
 template <class Type>
 inline constexpr bool kChanges = false FAIRWATER_CHANGING_CALLS(FAIRWATER_IS_REQUEST);
+template <class Type>
+inline constexpr bool kReads = false FAIRWATER_READING_CALLS(FAIRWATER_IS_REQUEST);
+template <class Type>
+inline constexpr bool kDoesOther = false FAIRWATER_OTHER_CALLS(FAIRWATER_IS_REQUEST);
 #undef FAIRWATER_IS_REQUEST
+
+#define FAIRWATER_IN_ONE_LIST(method, Request)                                  \
+  static_assert(kChanges<Request> + kReads<Request> + kDoesOther<Request> == 1, \
+                #Request " belongs into one list of what changes, reads or does something else");
+FAIRWATER_CALLS(FAIRWATER_IN_ONE_LIST)
+#undef FAIRWATER_IN_ONE_LIST
 
 }  // namespace fairwater::inline model
