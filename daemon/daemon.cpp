@@ -194,6 +194,9 @@ void follow_on(WallTime newest, PatientClock& clock) {
 
 Expected<OpenedLedger> open_ledger(const CoordinatorConfig& config, bool init,
                                    JournalStore* store) {
+  // Before anything is made that another try would find.
+  if (init)
+    if (auto taken = check_can_listen(listens_at(config))) return taken;
   if (auto failed = prepare_directory(config, init)) return failed;
   LedgerOptions options;
   options.directory = config.data;

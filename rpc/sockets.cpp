@@ -2,7 +2,9 @@
 
 #include <arpa/inet.h>
 #include <array>
+#include <cerrno>
 #include <charconv>
+#include <cstring>
 #include <memory>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -37,6 +39,44 @@ void set_options(kj::AsyncIoStream& stream, const Patience& patience) {
   set_option(stream, IPPROTO_TCP, TCP_USER_TIMEOUT, patience.user_timeout_ms);
 }
 
+struct Found {
+  std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> first{nullptr, &::freeaddrinfo};
+  int fault = 0;  ///< of getaddrinfo, where nothing was found
+};
+
+/// HOST:PORT, with `*` for all addresses of this machine.
+Found find(const std::string& address, int socket_type) {
+  const std::size_t colon = address.rfind(':');
+  if (colon == std::string::npos) return {{nullptr, &::freeaddrinfo}, EAI_NONAME};
+  std::string host = address.substr(0, colon);
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  addrinfo hints{};
+  hints.ai_socktype = socket_type;
+  hints.ai_flags = AI_PASSIVE;
+  addrinfo* first = nullptr;
+  const int fault = ::getaddrinfo(host == "*" ? nullptr : host.c_str(), address.c_str() + colon + 1,
+                                  &hints, &first);
+  return {{fault == 0 ? first : nullptr, &::freeaddrinfo}, fault};
+}
+
+kj::AutoCloseFd open_socket(const addrinfo& found) {
+  return kj::AutoCloseFd(
+      ::socket(found.ai_family, found.ai_socktype | SOCK_CLOEXEC, found.ai_protocol));
+}
+
+std::string why_not_bound(int fault) {
+  switch (fault) {
+    case EADDRINUSE:
+      return "another process listens there; end it, or name another port";
+    case EADDRNOTAVAIL:
+      return "this machine has no such address; name one that it has, or 0.0.0.0 for all";
+    case EACCES:
+      return "whoever runs this may not use that port; name one above 1023";
+    default:
+      return std::strerror(fault);
+  }
+}
+
 }  // namespace
 
 caf::error validate_address(const std::string& address, const char* field) {
@@ -59,27 +99,37 @@ caf::error validate_address(const std::string& address, const char* field) {
 }
 
 std::string own_address_towards(const std::string& address) {
-  const std::size_t colon = address.rfind(':');
-  if (colon == std::string::npos) return {};
-  std::string host = address.substr(0, colon);
-  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_DGRAM;
-  addrinfo* found = nullptr;
-  if (::getaddrinfo(host.c_str(), address.c_str() + colon + 1, &hints, &found) != 0) return {};
-  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(found, &::freeaddrinfo);
+  const Found found = find(address, SOCK_DGRAM);
+  if (!found.first) return {};
   // To connect a datagram socket chooses the way there, and no more.
-  const kj::AutoCloseFd datagrams(
-      ::socket(found->ai_family, found->ai_socktype | SOCK_CLOEXEC, found->ai_protocol));
+  const kj::AutoCloseFd datagrams = open_socket(*found.first);
   sockaddr_storage own{};
   socklen_t size = sizeof own;
-  if (datagrams.get() < 0 || ::connect(datagrams.get(), found->ai_addr, found->ai_addrlen) != 0 ||
+  if (datagrams.get() < 0 ||
+      ::connect(datagrams.get(), found.first->ai_addr, found.first->ai_addrlen) != 0 ||
       ::getsockname(datagrams.get(), reinterpret_cast<sockaddr*>(&own), &size) != 0)
     return {};
   std::array<char, NI_MAXHOST> text{};
   const int failed = ::getnameinfo(reinterpret_cast<const sockaddr*>(&own), size, text.data(),
                                    text.size(), nullptr, 0, NI_NUMERICHOST);
   return failed == 0 ? text.data() : std::string{};
+}
+
+caf::error check_can_listen(const std::string& address) {
+  const auto refuse = [&](const std::string& why) {
+    return make_error(ErrorCode::unavailable, "cannot listen on " + address + ": " + why, "listen");
+  };
+  const Found found = find(address, SOCK_STREAM);
+  if (!found.first)
+    return refuse("its host is not found (" + std::string(::gai_strerror(found.fault)) +
+                  "); name an address of this machine, or 0.0.0.0 for all");
+  const kj::AutoCloseFd connections = open_socket(*found.first);
+  if (connections.get() < 0) return refuse(std::strerror(errno));
+  const int yes = 1;  // as whoever listens: what an earlier process has left behind is no obstacle
+  if (::setsockopt(connections.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) != 0 ||
+      ::bind(connections.get(), found.first->ai_addr, found.first->ai_addrlen) != 0)
+    return refuse(why_not_bound(errno));
+  return {};
 }
 
 Expected<kj::Own<kj::ConnectionReceiver>> listen_on(kj::AsyncIoContext& io,
@@ -89,8 +139,10 @@ Expected<kj::Own<kj::ConnectionReceiver>> listen_on(kj::AsyncIoContext& io,
     auto parsed = io.provider->getNetwork().parseAddress(address.c_str()).wait(io.waitScope);
     return parsed->listen();
   } catch (const kj::Exception& fault) {
+    if (auto known = check_can_listen(address)) return known;
     return make_error(ErrorCode::unavailable,
-                      "cannot listen on " + address + ": " + fault.getDescription().cStr());
+                      "cannot listen on " + address + ": " + fault.getDescription().cStr(),
+                      "listen");
   }
 }
 

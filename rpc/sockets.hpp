@@ -14,6 +14,9 @@ namespace fairwater::inline rpc {
 [[nodiscard]] caf::error validate_address(const std::string& address,
                                           const char* field = "address");
 
+/// Whether this process could listen there now; `unavailable` with the reason. Blocks for the
+/// host's name.
+[[nodiscard]] caf::error check_can_listen(const std::string& address);
 /// Listens. `invalid_input` for no address, `unavailable` for one that is taken or not here. Blocks
 /// for the host's name: for the start of a loop only.
 [[nodiscard]] Expected<kj::Own<kj::ConnectionReceiver>> listen_on(kj::AsyncIoContext& io,

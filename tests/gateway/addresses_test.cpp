@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "rpc/sockets.hpp"
 #include "tests/gateway/fake_agent.hpp"
 #include "tests/gateway/fake_frontend.hpp"
 
@@ -61,6 +62,24 @@ TEST_CASE("what is no list of addresses is refused", "[unit]") {
     REQUIRE_FALSE(list);
     CHECK(details(list.error()).field == "coordinator");
   }
+}
+
+TEST_CASE("where nobody can listen it is said why, and what would be right", "[unit]") {
+  FakeCoordinator taken;
+  const auto why = [](const std::string& address) {
+    const ErrorDetails failed = details(check_can_listen(address));
+    CHECK(failed.field == "listen");
+    CHECK_THAT(failed.message, Catch::StartsWith("cannot listen on " + address + ": "));
+    return failed.message;
+  };
+  CHECK_THAT(why(taken.address()), Catch::Contains("another process listens there"));
+  // An address for examples (RFC 5737).
+  CHECK_THAT(why("192.0.2.1:0"), Catch::Contains("this machine has no such address"));
+  CHECK_THAT(why("no.host.invalid:0"), Catch::Contains("its host is not found"));
+  for (const char* free : {"127.0.0.1:0", "*:0", "0.0.0.0:0"}) CHECK_FALSE(check_can_listen(free));
+  auto io = kj::setupAsyncIo();
+  CHECK_THAT(details(listen_on(io, taken.address()).error()).message,
+             Catch::Contains("another process listens there"));
 }
 
 TEST_CASE("a client goes to the first that answers, and where one sends it", "[gateway]") {

@@ -130,6 +130,23 @@ TEST_CASE("an empty directory needs --init, a foreign one is never touched", "[s
   CHECK(read_file(cluster.coordinator_data() / "thesis.tex") == "not yours");
 }
 
+TEST_CASE("a new coordinator that cannot listen makes nothing", "[scenario]") {
+  Cluster first({}), other({});
+  first.start_coordinator();
+  CommandOptions start = other.coordinator_command();
+  start.error_file.clear();
+  const auto listen = std::find(start.command.begin(), start.command.end(), "--listen");
+  REQUIRE(listen != start.command.end());
+  *std::next(listen) = first.address();
+  const Completed refused = harness::run(start, {}, Duration(30'000));
+  INFO(refused.errors);
+  CHECK(refused.status == 1);
+  CHECK(refused.errors.find("listen: cannot listen on " + first.address() +
+                            ": another process listens there") != std::string::npos);
+  CHECK(lines(refused.errors) == 1);
+  CHECK_FALSE(std::filesystem::exists(other.coordinator_data()));
+}
+
 TEST_CASE("a damaged ledger is refused with one clear sentence and left as it is", "[scenario]") {
   Cluster cluster({.agents = {{"node1"}}, .tenants = tenants({{"steady", 1}})});
   cluster.start();
