@@ -111,7 +111,12 @@ std::string standing_text(const LedgerStanding& standing) {
     text += printable(
                 fmt::format("{}: node {} {}", table_time(doubt.since), doubt.node, doubt.reason)) +
             "\n";
-  if (!standing.trusted)
+  // Nodes that are waited for, or that doubt, mean that a newer copy may exist. Else somebody has
+  // vouched for this one already.
+  const bool may_be_older = !standing.awaited.empty() || !standing.doubts.empty();
+  if (!standing.trusted && !may_be_older)
+    text += "There is nothing to do but wait: it grants once these leases are over.\n";
+  if (!standing.trusted && may_be_older)
     text +=
         "Bring the newest copy of the ledger back and start the coordinator on it. When there is "
         "none:\n  fairwater ledger trust --reason TEXT\ngoes on from here and gives up what is "

@@ -287,7 +287,7 @@ TEST_CASE("a job of which nothing runs any more or yet is shown to wait", "[unit
   job.tasks = {.total = 3, .running = 3};
   job.started_at = kNoon;
   CHECK_THAT(job_text({job, {}}), !Catch::Contains("(waits)"));
-  job.tasks.running = 0;  // a gang that was preempted
+  job.tasks.running = 0;                                         // a gang that was preempted
   CHECK_THAT(job_table({job}), Catch::Contains("  running  "));  // its columns tell
   CHECK_THAT(job_text({job, {}}), Catch::Contains("running (waits)\n"));
   CHECK(job_json(job)["state"] == "running");
@@ -393,6 +393,19 @@ TEST_CASE("ledger verify has the contract's shape", "[golden][json]") {
   CHECK(json_text(verify_json({true, 12, 0, {}, 0, {1, 12, hash}})) ==
         R"({"ok":true,"cycles":12,"net_sum":0,"differences":[],"last_cycle":12,"last_hash":"ab)" +
             std::string(62, '0') + "\"}");
+}
+
+TEST_CASE("who waits for a ledger to grant is told what there is to do", "[unit][ledger]") {
+  LedgerStanding standing;
+  CHECK_THAT(standing_text(standing), !Catch::Contains("wait"));
+  standing.trusted = false;
+  standing.why = "what nodes may still run of the life that was lost ends with its leases";
+  CHECK_THAT(standing_text(standing),
+             Catch::Contains("nothing to do but wait") && !Catch::Contains("ledger trust"));
+  SECTION("nodes are waited for") { standing.awaited = {"node1"}; }
+  SECTION("a node has seen more") { standing.doubts.emplace_back(); }
+  CHECK_THAT(standing_text(standing),
+             Catch::Contains("ledger trust") && !Catch::Contains("nothing to do"));
 }
 
 }  // namespace fairwater
