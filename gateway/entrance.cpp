@@ -108,6 +108,7 @@ class GatewayServer final : public wire::Gateway::Server {
     results.setTenantName(to_text(caller.tenant_name));
     results.setProtocolVersion(version_in_use(version));
     results.setRemembersRequests(true);
+    results.setTakesWeights(true);
     results.setUser(to_text(caller.user));
     return kj::READY_NOW;
   }

@@ -193,6 +193,7 @@ class Client::Impl {
   [[nodiscard]] const Caller& caller() const { return caller_; }
   [[nodiscard]] const AddressList& addresses() const { return addresses_; }
   [[nodiscard]] bool remembers_requests() const { return remembers_requests_; }
+  [[nodiscard]] bool takes_weights() const { return takes_weights_; }
 
  private:
   using Session = wire::OperatorSession::Client;
@@ -253,6 +254,7 @@ class Client::Impl {
     return response_of(request).then([this](auto&& response) -> Expected<Caller> {
       if (response.hasError()) return read(response.getError());
       remembers_requests_ = response.getRemembersRequests();
+      takes_weights_ = response.getTakesWeights();
       // A tenant's session refuses operator calls by itself: it does not have them.
       session_ = kj::heap<Session>(response.getSession().template castAs<wire::OperatorSession>());
       return guard_decoding([&] {
@@ -309,6 +311,7 @@ class Client::Impl {
   const ClientOptions options_;
   const std::int64_t timeout_ms_;
   bool remembers_requests_ = false;
+  bool takes_weights_ = false;
   Caller caller_;
   LoopThread thread_;  ///< last: it uses what stands above
 };
@@ -334,6 +337,7 @@ Client::~Client() = default;
 const Caller& Client::caller() const { return impl_->caller(); }
 const AddressList& Client::addresses() const { return impl_->addresses(); }
 bool Client::remembers_requests() const { return impl_->remembers_requests(); }
+bool Client::takes_weights() const { return impl_->takes_weights(); }
 
 template <class Request>
 Expected<ShownOf<Request>> Client::call(const Request& request) {

@@ -59,6 +59,8 @@ class Client {
   [[nodiscard]] const AddressList& addresses() const;
   /// Whether a submission may be repeated with its request id.
   [[nodiscard]] bool remembers_requests() const;
+  /// Whether a tenant's weights of single resources are known there.
+  [[nodiscard]] bool takes_weights() const;
 
   /// Makes any call of model/calls.hpp; the request's caller is left out. What stands below is made
   /// of it.
@@ -72,6 +74,7 @@ class Client {
   /// leads, or is too old to follow: empty.
   [[nodiscard]] Expected<Freshness> freshness();
   [[nodiscard]] Expected<std::vector<TenantInfo>> list_tenants();
+  /// `not_supported` where the coordinator would leave out what it does not know.
   [[nodiscard]] Expected<std::vector<TenantChange>> apply_tenants(
       const std::vector<TenantSpec>& specs, bool dry_run);
   [[nodiscard]] Expected<TenantDeparture> remove_tenant(const std::string& name);

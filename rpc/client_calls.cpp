@@ -76,6 +76,12 @@ Expected<std::vector<TenantInfo>> Client::list_tenants() {
 
 Expected<std::vector<TenantChange>> Client::apply_tenants(const std::vector<TenantSpec>& specs,
                                                           bool dry_run) {
+  for (std::size_t i = 0; i < specs.size(); ++i)
+    if (!specs[i].weights.empty() && !takes_weights())
+      return make_error(ErrorCode::not_supported,
+                        "the coordinator is of an older version and would leave out weights of "
+                        "single resources",
+                        "tenants[" + std::to_string(i) + "].weights");
   auto applied = call(ApplyTenants{{}, specs, dry_run});
   if (!applied) return applied.error();
   return std::move(applied->changes);

@@ -86,7 +86,8 @@ interface Gateway {
       tenantName :Text,
       protocolVersion :UInt32,
       remembersRequests :Bool,           # submitJob's requestId; older coordinators do not
-      user :Text);  # of the tenant; empty: the token names none
+      user :Text,           # of the tenant; empty: the token names none
+      takesWeights :Bool);  # TenantSpec.weights; older coordinators would leave them out
   # Wrong tokens are answered late, and the later the more of them there were.
 
   registerAgent @1 (

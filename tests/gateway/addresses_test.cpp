@@ -91,6 +91,7 @@ TEST_CASE("a client goes to the first that answers, and where one sends it", "[g
     REQUIRE(client);
     CHECK((*client)->addresses().current() == leader.address());
     CHECK((*client)->remembers_requests());
+    CHECK((*client)->takes_weights());
   }
   SECTION("when it logs in") {
     const auto client = Client::connect(follower.address(), kOperatorToken);
