@@ -1,7 +1,9 @@
 // A method of Client for each call of the table.
+#include <algorithm>
 #include <iterator>
 #include <optional>
 #include <utility>
+#include <variant>
 
 #include "rpc/client.hpp"
 #include "rpc/pages.hpp"
@@ -54,6 +56,61 @@ Expected<Answer> unless_done(Ask ask, Look done, std::optional<Answer> is_gone =
   answer = ask();
   if (!answer && is_gone && details(answer.error()).code == ErrorCode::not_found) return *is_gone;
   return answer;
+}
+
+/// As a coordinator finds it: by name first.
+std::optional<TokenInfo> token_called(const std::vector<TokenInfo>& tokens,
+                                      const std::string& name_or_id) {
+  const auto found = [&](std::string TokenInfo::*key) -> std::optional<TokenInfo> {
+    for (const TokenInfo& token : tokens)
+      if (!name_or_id.empty() && token.*key == name_or_id) return token;
+    return std::nullopt;
+  };
+  const auto named = found(&TokenInfo::name);
+  return named ? named : found(&TokenInfo::id);
+}
+
+bool is_as_wanted(const DebtForgiven& body, const NameTable& names, const ForgiveDebt& wanted) {
+  const auto is_called = [&](TenantId tenant, const std::string& name) {
+    const auto found = names.tenants.find(tenant);
+    return found != names.tenants.end() && found->second == name;
+  };
+  return body.reason == wanted.reason && is_called(body.debtor, wanted.debtor) &&
+         std::all_of(body.debts.begin(), body.debts.end(), [&](const ForgivenDebt& debt) {
+           return wanted.creditor.empty() || is_called(debt.creditor, wanted.creditor);
+         });
+}
+
+DebtsForgiven describe(const DebtForgiven& body, const NameTable& names, const LedgerView& ledger) {
+  DebtsForgiven forgiven;
+  forgiven.measure = ledger.measure;
+  for (const ForgivenDebt& debt : body.debts) {
+    const auto name = names.tenants.find(debt.creditor);
+    forgiven.shares.push_back({name == names.tenants.end() ? "" : name->second, debt.units});
+  }
+  for (const IouBook::Iou& iou : ledger.ious)
+    if (TenantId{iou.debtor} == body.debtor) forgiven.left += iou.units;
+  return forgiven;
+}
+
+/// What was forgiven as wanted in a record after that one.
+Expected<std::optional<DebtsForgiven>> forgiven_after(Client& client, std::uint64_t cycle,
+                                                      const ForgiveDebt& wanted) {
+  constexpr std::uint32_t kPage = 1000;
+  for (std::uint64_t next = cycle + 1;;) {
+    const auto page = client.journal(next, kPage, 0);
+    if (!page) return page.error();
+    for (const JournalRecord& record : page->records) {
+      const auto* body = std::get_if<DebtForgiven>(&record.body);
+      if (body == nullptr || !is_as_wanted(*body, page->names, wanted)) continue;
+      const auto ledger = client.ledger();
+      if (!ledger) return ledger.error();
+      return std::optional(describe(*body, page->names, *ledger));
+    }
+    if (page->records.empty() || page->records.back().number < next)
+      return std::optional<DebtsForgiven>{};
+    next = page->records.back().number + 1;
+  }
 }
 
 caf::error error_of(const Expected<Done>& answer) { return answer ? caf::error{} : answer.error(); }
@@ -111,7 +168,15 @@ Expected<std::vector<TokenInfo>> Client::list_tokens() {
 }
 
 Expected<TokenInfo> Client::revoke_token(const std::string& name_or_id) {
-  return call(RevokeToken{{}, name_or_id});
+  const auto tokens = list_tokens();
+  if (!tokens) return tokens.error();
+  const std::optional<TokenInfo> known = token_called(*tokens, name_or_id);
+  const auto look = [&]() -> Expected<std::optional<TokenInfo>> {
+    const auto left = list_tokens();
+    if (!left) return left.error();
+    return known && token_called(*left, known->id) ? std::nullopt : known;
+  };
+  return unless_done([&] { return call(RevokeToken{{}, name_or_id}); }, look, known);
 }
 
 Expected<std::vector<NodeInfo>> Client::list_nodes() {
@@ -255,6 +320,12 @@ caf::error Client::trust_ledger(const std::string& reason) {
       }));
 }
 
-Expected<DebtsForgiven> Client::forgive_debt(const ForgiveDebt& wanted) { return call(wanted); }
+Expected<DebtsForgiven> Client::forgive_debt(const ForgiveDebt& wanted) {
+  if (wanted.dry_run) return call(wanted);
+  const auto before = status();
+  if (!before) return before.error();
+  return unless_done([&] { return call(wanted); },
+                     [&] { return forgiven_after(*this, before->cycle, wanted); });
+}
 
 }  // namespace fairwater::inline rpc

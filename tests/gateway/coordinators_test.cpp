@@ -150,10 +150,10 @@ TEST_CASE("a call whose leader falls is made again with the next one", "[gateway
   const auto client =
       Client::connect(both, kOperatorToken, {.patience = {.unanswered_ms = 10'000}});
   REQUIRE(client);
-  // The first falls while it has the call, and has not answered.
-  const auto falls_within = [&] {
-    return std::jthread([&] {
-      (void)first->seen->requests.take();
+  // The first falls while it has the call, and has not answered; it has answered `before`.
+  const auto falls_within = [&](int before = 0) {
+    return std::jthread([&, before] {
+      for (int i = 0; i <= before; ++i) (void)first->seen->requests.take();
       first.reset();
     });
   };
@@ -171,11 +171,67 @@ TEST_CASE("a call whose leader falls is made again with the next one", "[gateway
     CHECK((*client)->addresses().current() == next.address());
   }
   SECTION("one that may not") {
+    first->seen->holds_samples = true;
     const auto falls = falls_within();
-    const auto revoked = (*client)->revoke_token(kHeldToken);
-    REQUIRE_FALSE(revoked);
-    CHECK(details(revoked.error()).code == ErrorCode::unavailable);
+    const auto made = (*client)->create_token({Role::join, "", "", 0});
+    REQUIRE_FALSE(made);
+    CHECK(details(made.error()).code == ErrorCode::unavailable);
     CHECK(next.seen->requests.size() == 0);
+  }
+  SECTION("a revocation, which was not done before") {
+    first->seen->holds_samples = true;
+    const auto falls = falls_within(1);
+    CHECK((*client)->revoke_token(sample_token().name));
+    CHECK(std::holds_alternative<ListTokens>(next.seen->requests.take()));
+    CHECK(std::holds_alternative<RevokeToken>(next.seen->requests.take()));
+    CHECK(next.seen->requests.size() == 0);
+  }
+  SECTION("a revocation, which was done before the answer was lost") {
+    first->seen->holds_samples = true;
+    next.seen->has_removed = true;
+    const auto falls = falls_within(1);
+    const auto revoked = (*client)->revoke_token(sample_token().id);
+    REQUIRE(revoked);
+    CHECK(*revoked == sample_token());
+    CHECK(std::holds_alternative<ListTokens>(next.seen->requests.take()));
+    CHECK(next.seen->requests.size() == 0);
+  }
+  SECTION("forgiving, which was not done before") {
+    first->seen->holds_samples = true;
+    const auto falls = falls_within();
+    CHECK((*client)->forgive_debt({{}, "physics", "", "", "a broken job", false}));
+    for (FrontendRequest asked = next.seen->requests.take();
+         !std::holds_alternative<ForgiveDebt>(asked); asked = next.seen->requests.take())
+      CHECK(std::holds_alternative<ReadJournal>(asked));
+    CHECK(next.seen->requests.size() == 0);
+  }
+  SECTION("forgiving, by what the journal tells") {
+    first->seen->holds_samples = true;
+    const DebtForgiven other{TenantId{3}, {{TenantId{4}, 1}}, "another reason"};
+    const DebtForgiven done{TenantId{3}, {{TenantId{4}, 8}}, "a broken job"};
+    const std::uint64_t before = sample_status().cycle;
+    next.seen->journal = {
+        .records = {{.number = before, .time = {}, .previous = {}, .body = done},
+                    {.number = before + 1, .time = {}, .previous = {}, .body = other}},
+        .names = {.tenants = {{TenantId{3}, "physics"}, {TenantId{4}, "biology"}},
+                  .nodes = {},
+                  .resources = {}}};
+    const ForgiveDebt wanted{{}, "physics", "biology", "", "a broken job", false};
+    SECTION("it was") {
+      next.seen->journal.records.push_back(
+          {.number = before + 2, .time = {}, .previous = {}, .body = done});
+      const auto falls = falls_within();
+      const auto forgiven = (*client)->forgive_debt(wanted);
+      REQUIRE(forgiven);
+      CHECK(forgiven->shares == std::vector<ForgivenShare>{{"biology", 8}});
+      CHECK(forgiven->left == 6);
+      CHECK(std::holds_alternative<ReadJournal>(next.seen->requests.take()));
+      CHECK(std::holds_alternative<ShowLedger>(next.seen->requests.take()));
+    }
+    SECTION("it was, but earlier, and then for another reason") {
+      const auto falls = falls_within();
+      CHECK((*client)->forgive_debt(wanted)->shares == sample_forgiven().shares);
+    }
   }
   SECTION("a removal, which was not done before") {
     first->seen->holds_samples = true;

@@ -142,13 +142,24 @@ caf::result<TenantDeparture> answer(FakeFrontendSelf, Seen& seen, const RemoveTe
   return TenantDeparture{true};
 }
 
-caf::result<DebtsForgiven> answer(FakeFrontendSelf, Seen& seen, const ForgiveDebt& request) {
+caf::result<DebtsForgiven> answer(FakeFrontendSelf self, Seen& seen, const ForgiveDebt& request) {
   seen.requests.put(request);
+  if (seen.holds_samples) return hold(self, sample_forgiven());
   return sample_forgiven();
+}
+
+caf::result<JournalPage> answer(FakeFrontendSelf, Seen& seen, const ReadJournal& request) {
+  seen.requests.put(request);
+  if (seen.journal.records.empty()) return sample_page();
+  JournalPage page = seen.journal;
+  std::erase_if(page.records,
+                [&](const JournalRecord& record) { return record.number < request.since; });
+  return page;
 }
 
 caf::result<TokenList> answer(FakeFrontendSelf, Seen& seen, const ListTokens& request) {
   seen.requests.put(request);
+  if (seen.has_removed) return TokenList{};
   return TokenList{{sample_token()}};
 }
 
@@ -156,7 +167,7 @@ caf::result<RevokedToken> answer(FakeFrontendSelf self, Seen& seen, const Revoke
   const auto& token = request.token == kOperatorsToken ? kOperatorToken : kTenantToken;
   const RevokedToken revoked{sample_token(), hash_token(token)};
   seen.requests.put(request);
-  if (request.token == kHeldToken) return hold(self, revoked);
+  if (request.token == kHeldToken || seen.holds_samples) return hold(self, revoked);
   return revoked;
 }
 

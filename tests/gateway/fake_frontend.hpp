@@ -61,8 +61,9 @@ struct Seen {
   std::atomic<std::uint32_t> listed{0};
   std::atomic<bool> takes_nodes{true};
   std::atomic<bool> is_cancelled{true};     ///< what ShowJob says of every job
-  std::atomic<bool> has_removed = false;    ///< lists no node
+  std::atomic<bool> has_removed = false;    ///< lists no node, and no token
   std::atomic<bool> holds_samples = false;  ///< what it answers with a sample is held back
+  JournalPage journal;                      ///< when it has records: what ReadJournal tells
   std::atomic<bool> holds_nodes{false};     ///< registrations are answered at release_waits
   /// When it is not empty: who leads in this one's place, and what it was asked.
   std::string leader;
