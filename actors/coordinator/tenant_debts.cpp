@@ -6,6 +6,7 @@
 
 #include "actors/coordinator/state.hpp"
 #include "model/balances.hpp"
+#include "model/text.hpp"
 
 namespace fairwater::inline actors::inline coordinator::coordination {
 namespace {
@@ -97,7 +98,7 @@ caf::result<DebtsForgiven> answer(CoordinatorSelf self, const ForgiveDebt& reque
       [self, promise, described = std::move(described), debtor = request.debtor,
        reason = request.reason](const Committed&) mutable {
         spdlog::warn("an operator forgives tenant {} debts to {} others: {}", debtor,
-                     described.shares.size(), reason);
+                     described.shares.size(), one_line(reason, kMaxReasonBytes));
         consider_all_nodes(self);
         consider_leavers(self);
         promise.deliver(std::move(described));

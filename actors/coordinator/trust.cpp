@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include "actors/coordinator/state.hpp"
+#include "model/text.hpp"
 
 namespace fairwater::inline actors::inline coordinator::coordination {
 namespace {
@@ -102,7 +103,7 @@ caf::result<Done> answer(CoordinatorSelf self, const TrustLedger& request) {
             spdlog::warn(
                 "an operator vouches for the ledger ({}): incarnation {}, {} job ids are "
                 "left out",
-                record.reason, record.incarnation, record.skipped_jobs);
+                one_line(record.reason, kMaxReasonBytes), record.incarnation, record.skipped_jobs);
             state.vouching = false;
             state.allocation->set_incarnation(record.incarnation);
             change_trust(self, [&] { state.trust.vouch(); });

@@ -1,12 +1,9 @@
 // The agent and its tasks in virtual time: reports, orders, recovery, logs.
 #include <algorithm>
 #include <set>
-#include <sstream>
-
-#include <spdlog/sinks/ostream_sink.h>
-#include <spdlog/spdlog.h>
 
 #include "agent_fixture.hpp"
+#include "tests/actors/captured_log.hpp"
 
 using namespace fairwater;
 
@@ -222,12 +219,9 @@ TEST_CASE("Refused orders are told once a second, however many they are", "[acto
   AgentFixture fixture;
   fixture.spawn();
   fixture.connect(5);
-  std::ostringstream log;
-  const auto before = spdlog::default_logger();
-  spdlog::set_default_logger(std::make_shared<spdlog::logger>(
-      "test", std::make_shared<spdlog::sinks::ostream_sink_mt>(log)));
+  const CapturedLog log;
   const auto lines = [&] {
-    const std::string text = log.str();
+    const std::string text = log.text();
     return std::count(text.begin(), text.end(), '\n');
   };
   const std::vector<StopOrder> stops(1000, StopOrder{kFirst, 4});
@@ -235,10 +229,9 @@ TEST_CASE("Refused orders are told once a second, however many they are", "[acto
   CHECK(lines() == 1);
   fixture.advance(2000);
   CHECK(lines() == 2);
-  CHECK_THAT(log.str(), Catch::Matchers::Contains("refused 9000 orders"));
+  CHECK_THAT(log.text(), Catch::Matchers::Contains("refused 9000 orders"));
   fixture.advance(5000);
   CHECK(lines() == 2);
-  spdlog::set_default_logger(before);
 }
 
 TEST_CASE("A stop order reaches a task in whatever state it is", "[actor]") {

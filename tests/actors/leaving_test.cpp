@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "storage/journal_store.hpp"
+#include "tests/actors/captured_log.hpp"
 #include "tests/actors/one_node.hpp"
 
 namespace fairwater {
@@ -138,8 +139,10 @@ TEST_CASE("a leaver borrows nothing more, and what it holds counts", "[actor][le
   CHECK(world.held_by("b") == 0);
   CHECK(state_of(world.cluster.show(job).job) == JobState::succeeded);
   REQUIRE(world.info("b"));
+  const CapturedLog log;
   REQUIRE(world.cluster.ask<DebtsForgiven>(ForgiveDebt{
-      .caller = world.cluster.operator_caller(), .debtor = "b", .reason = "it leaves us"}));
+      .caller = world.cluster.operator_caller(), .debtor = "b", .reason = "it leaves\nus"}));
+  CHECK_THAT(log.text(), Catch::Contains("it leaves\\x0aus"));
   CHECK_FALSE(world.info("b"));
   CHECK(world.cluster.verify().ok);
 }

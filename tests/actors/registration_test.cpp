@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "tests/actors/captured_log.hpp"
 #include "tests/actors/cluster_fixture.hpp"
 #include "tests/actors/registered_node.hpp"
 
@@ -265,7 +266,11 @@ TEST_CASE("an operator's word makes a new incarnation: no job id, task or log co
   CHECK(standing_of(cluster).doubts.size() == 1);
 
   CHECK(details(trust(cluster, "")).code == ErrorCode::invalid_input);
-  CHECK_FALSE(trust(cluster, "the newest copy burnt"));
+  {
+    const CapturedLog log;
+    CHECK_FALSE(trust(cluster, "the newest\ncopy burnt"));
+    CHECK_THAT(log.text(), Catch::Contains("the newest\\x0acopy burnt"));
+  }
   CHECK(details(trust(cluster)).code == ErrorCode::wrong_state);
   CHECK(cluster.ledger_end().incarnation == 1);
   // The agent has never heard of this life's grants, and still runs one of the lost life. While it
