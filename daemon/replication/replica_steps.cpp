@@ -33,6 +33,16 @@ caf::error no_journal(const ReplicaPlace& place) {
                                                 "': the first coordinator begins one with --found");
 }
 
+/// A ledger that was one of several had a journal there.
+caf::error no_journal(const Ledger& ledger, const ReplicaPlace& place) {
+  const ErrorDetails said = details(no_journal(place));
+  return make_error(said.code,
+                    said.message + ". Where there was one, etcd has lost it: keep the ledger in " +
+                        place.data + ", which goes on to record " +
+                        std::to_string(ledger.last_number()) +
+                        ", stop all coordinators, and begin with the newest of their ledgers");
+}
+
 /// Whether what the view has goes on from there; an error when its first record cannot be read.
 Expected<bool> goes_on(const LedgerMark& end, const JournalView& view) {
   if (end.number == view.head->number) return end.hash == view.head->hash;
@@ -76,7 +86,7 @@ caf::error append_groups(Ledger& ledger, const JournalView& view, const ReplicaP
 }  // namespace
 
 Expected<TakenIn> take_in(Ledger& ledger, const JournalView& view, const ReplicaPlace& place) {
-  if (!view.head) return no_journal(place);
+  if (!view.head) return no_journal(ledger, place);
   if (caf::error newer = refuse_newer("the journal in etcd under '" + place.prefix + "'",
                                       view.needs, place.version))
     return newer;

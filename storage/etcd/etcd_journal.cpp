@@ -239,10 +239,16 @@ caf::error EtcdJournal::commit(const RecordGroup& group) {
       pause(kPauseMs);
       continue;
     }
-    const auto head = answer->succeeded ? Expected<JournalHead>(group.after)
-                      : answer->ranges.empty()
-                          ? Expected<JournalHead>(JournalHead{})
-                          : etcd_text::head_in(value_of(answer->ranges.front()));
+    const std::string found =
+        answer->succeeded || answer->ranges.empty() ? "" : value_of(answer->ranges.front());
+    // A head that this one builds on was there.
+    if (!answer->succeeded && found.empty())
+      return make_error(ErrorCode::storage_behind,
+                        "etcd has lost its journal, as where its members' data was lost. Keep this "
+                        "coordinator's ledger: stop all coordinators, and found the journal anew "
+                        "with the newest one (--found)");
+    const auto head =
+        answer->succeeded ? Expected<JournalHead>(group.after) : etcd_text::head_in(found);
     if (!head) return head.error();
     if (*head != group.after)
       return make_error(ErrorCode::not_leader,

@@ -340,6 +340,11 @@ TEST_CASE("what a follower finds at one look shares a sync", "[cluster_sim]") {
   const auto lost = take_in(*follower, view, {"/ledger", kEtcdPrefix});
   CHECK(details(lost.error()).code == ErrorCode::storage_behind);
   CHECK_THAT(details(lost.error()).message, Contains("goes on to record 6. Keep it"));
+  const auto emptied = take_in(*follower, JournalView{}, {"/ledger", kEtcdPrefix});
+  CHECK(details(emptied.error()).code == ErrorCode::wrong_state);
+  CHECK_THAT(
+      details(emptied.error()).message,
+      Contains("keep the ledger in /ledger, which goes on to record 6") && Contains("--found"));
   view.head->hash.fill(1);
   const auto other = take_in(*follower, view, {"/ledger", kEtcdPrefix});
   CHECK(details(other.error()).code == ErrorCode::storage_damaged);

@@ -461,6 +461,15 @@ TEST_CASE("what was last said under a coordinator's name can be asked for", "[un
   CHECK(details(one.own_word().error()).code == ErrorCode::unavailable);
 }
 
+TEST_CASE("a leader is told that etcd has lost its journal", "[unit][etcd]") {
+  EtcdModel emptied;
+  EtcdLine line(emptied);
+  EtcdJournal journal(line, options_named("one"));
+  const auto lost = journal.commit(group_of(head_at(1, 1, 1), head_at(2, 2, 2)));
+  CHECK(details(lost).code == ErrorCode::storage_behind);
+  CHECK_THAT(details(lost).message, Contains("etcd has lost its journal") && Contains("--found"));
+}
+
 TEST_CASE("what etcd holds of others is refused", "[unit][etcd]") {
   CHECK(details(etcd_text::head_in("{}").error()).code == ErrorCode::storage_damaged);
   CHECK(details(etcd_text::head_in("nonsense").error()).code == ErrorCode::storage_damaged);
