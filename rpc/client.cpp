@@ -1,6 +1,7 @@
 #include "rpc/client.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <optional>
@@ -194,6 +195,7 @@ class Client::Impl {
   [[nodiscard]] const AddressList& addresses() const { return addresses_; }
   [[nodiscard]] bool remembers_requests() const { return remembers_requests_; }
   [[nodiscard]] bool takes_weights() const { return takes_weights_; }
+  [[nodiscard]] std::uint64_t login() const { return login_; }
 
  private:
   using Session = wire::OperatorSession::Client;
@@ -255,6 +257,8 @@ class Client::Impl {
       if (response.hasError()) return read(response.getError());
       remembers_requests_ = response.getRemembersRequests();
       takes_weights_ = response.getTakesWeights();
+      static std::atomic<std::uint64_t> logins = 0;
+      login_ = ++logins;
       // A tenant's session refuses operator calls by itself: it does not have them.
       session_ = kj::heap<Session>(response.getSession().template castAs<wire::OperatorSession>());
       return guard_decoding([&] {
@@ -312,6 +316,7 @@ class Client::Impl {
   const std::int64_t timeout_ms_;
   bool remembers_requests_ = false;
   bool takes_weights_ = false;
+  std::atomic<std::uint64_t> login_ = 0;
   Caller caller_;
   LoopThread thread_;  ///< last: it uses what stands above
 };
@@ -338,6 +343,7 @@ const Caller& Client::caller() const { return impl_->caller(); }
 const AddressList& Client::addresses() const { return impl_->addresses(); }
 bool Client::remembers_requests() const { return impl_->remembers_requests(); }
 bool Client::takes_weights() const { return impl_->takes_weights(); }
+std::uint64_t Client::login() const { return impl_->login(); }
 
 template <class Request>
 Expected<ShownOf<Request>> Client::call(const Request& request) {

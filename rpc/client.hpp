@@ -61,6 +61,9 @@ class Client {
   [[nodiscard]] bool remembers_requests() const;
   /// Whether a tenant's weights of single resources are known there.
   [[nodiscard]] bool takes_weights() const;
+  /// Another number after each login of this process, as when a call goes to another coordinator:
+  /// what was seen before may be of a ledger that was taken back since.
+  [[nodiscard]] std::uint64_t login() const;
 
   /// Makes any call of model/calls.hpp; the request's caller is left out. What stands below is made
   /// of it.

@@ -1,6 +1,7 @@
 // ledger show | journal | verify | backup | doubts | restored | trust | forgive, and events
 #include <limits>
 #include <memory>
+#include <optional>
 
 #include "cli/cluster/commands.hpp"
 #include "cli/cluster/journal_lines.hpp"
@@ -66,22 +67,64 @@ class AgeNote {
   bool was_old_ = false;
 };
 
+/// The newest record that a stream has printed. A ledger that was restored has another one in its
+/// place, or none yet.
+class LastPrinted {
+ public:
+  void set(const JournalRecord& record, std::uint64_t login) {
+    record_ = record;
+    login_ = login;
+  }
+  /// `wrong_state` when the ledger does not have it any more; looked at where nothing follows it
+  /// (`is_end`), and after each login. `may_lag`: who is asked need not have it yet.
+  caf::error check(Client& client, bool is_end, bool may_lag) {
+    if (!record_ || (!is_end && client.login() == login_)) return {};
+    const auto page = client.journal(record_->number, 1, 0);
+    if (!page) return page.error();
+    login_ = client.login();
+    const bool is_gone = page->records.empty() && !may_lag;
+    // Behind what was cut from the history another number comes first.
+    const bool is_other = !page->records.empty() &&
+                          page->records.front().number == record_->number &&
+                          page->records.front() != *record_;
+    if (!is_gone && !is_other) return {};
+    return make_error(ErrorCode::wrong_state,
+                      "the ledger was taken back: record " + std::to_string(record_->number) +
+                          ", which was printed last, is not in it any more, nor may be others "
+                          "before; begin anew, and see fairwater ledger restored",
+                      "since");
+  }
+
+ private:
+  std::optional<JournalRecord> record_;
+  std::uint64_t login_ = 0;
+};
+
 /// Reads page by page to the end; with `follow` it goes on, also through a coordinator's restart.
 int read_journal(const Context& context, const JournalOptions& options, Printer print) {
   Session session{context};
   if (const auto error = session.connect()) return context.fail(error);
   AgeNote age(context);
+  LastPrinted last;
   const std::int64_t wait_ms = context.options.stale ? kStaleWait_ms : kFollowWait_ms;
   for (std::uint64_t next = std::max<std::uint64_t>(options.since, 1);;) {
     if (auto error = age.look(session)) return context.fail(error);
-    const auto page = session.ask(
-        [&](Client& client) { return client.journal(next, kPage, options.follow ? wait_ms : 0); });
+    std::uint64_t login = 0;
+    const auto page = session.ask([&](Client& client) -> Expected<JournalPage> {
+      const bool may_lag = context.options.stale;
+      if (auto error = last.check(client, false, may_lag)) return error;
+      auto read = client.journal(next, kPage, options.follow ? wait_ms : 0);
+      login = client.login();
+      if (!read) return read;
+      if (auto error = last.check(client, read->records.empty(), may_lag)) return error;
+      return read;
+    });
     if (!page) return context.fail(page.error());
+    if (page->records.empty() && !options.follow) return kExitDone;
+    if (page->records.empty()) continue;
     for (const auto& record : page->records) print(context, record, page->names);
-    if (!page->records.empty())
-      next = page->records.back().number + 1;
-    else if (!options.follow)
-      return kExitDone;
+    last.set(page->records.back(), login);
+    next = page->records.back().number + 1;
   }
 }
 

@@ -177,15 +177,20 @@ void Cluster::wait_for_nodes(std::size_t count, Duration limit) {
 ChildProcess& Cluster::coordinator() { return *coordinator_; }
 ChildProcess& Cluster::agent(const std::string& name) { return *agents_.at(name); }
 
-Completed Cluster::fairwater(const std::vector<std::string>& arguments, std::string_view input,
-                             const std::string& token) const {
+CommandOptions Cluster::fairwater_command(const std::vector<std::string>& arguments,
+                                          const std::string& token) const {
   CommandOptions options;
   options.command = {programs_directory() / "fairwater"};
   options.command.insert(options.command.end(), arguments.begin(), arguments.end());
   options.environment = {{"FAIRWATER_ADDRESS", address()},
                          {"FAIRWATER_TOKEN", token.empty() ? operator_token() : token}};
   options.network_namespace = setup_.network_namespace;
-  return run(options, input);
+  return options;
+}
+
+Completed Cluster::fairwater(const std::vector<std::string>& arguments, std::string_view input,
+                             const std::string& token) const {
+  return run(fairwater_command(arguments, token), input);
 }
 
 nlohmann::json Cluster::ask(std::vector<std::string> arguments, std::string_view input) const {

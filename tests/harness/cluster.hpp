@@ -89,7 +89,10 @@ class Cluster {
   [[nodiscard]] CommandOptions coordinator_command(
       const std::vector<std::string>& flags = {}) const;
 
-  /// Runs `fairwater ARGUMENTS`, as the operator unless another token is given.
+  /// `fairwater ARGUMENTS`, as the operator unless another token is given.
+  [[nodiscard]] CommandOptions fairwater_command(const std::vector<std::string>& arguments,
+                                                 const std::string& token = {}) const;
+  /// Runs it.
   Completed fairwater(const std::vector<std::string>& arguments, std::string_view input = {},
                       const std::string& token = {}) const;
   /// With --json; throws with what it said when the exit status is not 0.

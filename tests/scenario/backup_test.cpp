@@ -90,6 +90,10 @@ TEST_CASE("a cluster that lost its ledger goes on from a backup that was made at
     return state_of(cluster, runs_on) == "running" && state_of(cluster, waits) == "running";
   });
   wait_until_told(cluster);
+  harness::ChildProcess events(cluster.fairwater_command({"events", "--follow", "--json"}));
+  const std::uint64_t end = cluster.ask({"status"})["cluster"]["cycle"];
+  for (std::uint64_t cycle = 0; cycle < end;)
+    cycle = json::parse(events.read_line(Duration(20'000)))["cycle"];
   lose_ledger(cluster);
   std::ofstream(life) << "second\n";
 
@@ -108,6 +112,7 @@ TEST_CASE("a cluster that lost its ledger goes on from a backup that was made at
   CHECK(standing["ledger"]["why"].get<std::string>().find("life that was lost") !=
         std::string::npos);
   CHECK(standing["doubts"].empty());
+  CHECK(events.wait(Duration(60'000)) == 1);  // what it printed is in the ledger no more
   cluster.wait_for_nodes(2);
   wait_until_granting(cluster);
   CHECK(cluster.ask({"ledger", "doubts"})["doubts"].empty());
