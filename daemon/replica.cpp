@@ -152,7 +152,7 @@ class Replica {
     if (!opened) return opened.error();
     opened_ = std::move(*opened);
     history_ = std::make_unique<HistoryKeeper>(opened_.ledger, config_.history, log_);
-    return start.found || !start.join.empty() ? mark_replica(config_) : caf::error{};
+    return {};
   }
 
   /// Until it is told to stop.
@@ -195,7 +195,8 @@ class Replica {
     if (!view) return view.error();
     if (caf::error refused = check_backup(manifest->end, *view, {backup, config_.replicas->prefix}))
       return of_join(refused);
-    return copy_replica(config_, backup);
+    if (caf::error failed = copy_replica(config_, backup)) return failed;
+    return mark_replica(config_);
   }
 
   static caf::error of_join(const caf::error& error) {
@@ -225,6 +226,9 @@ class Replica {
       head = alone->ledger->head();
     }
     if (caf::error refused = refuse_untrusted_copy(config_)) return refused;
+    // First: from the journal's beginning on others may join, and go on.
+    const bool was_marked = std::filesystem::exists(replica_file(config_));
+    if (caf::error failed = mark_replica(config_)) return failed;
     for (;;) {
       const caf::error failed = journal_->found(head);
       if (!failed) return {};
@@ -236,6 +240,9 @@ class Replica {
       // An answer that was lost looks like this, too.
       const auto view = journal_->look(head.number + 1);
       if (view && view->head == head) return {};
+      // Another's: this ledger is alone as before.
+      std::error_code not_removed;
+      if (!was_marked) std::filesystem::remove(replica_file(config_), not_removed);
       return failed;
     }
   }

@@ -236,6 +236,35 @@ TEST_CASE("what would part the ledgers of several coordinators is refused",
   CHECK(read_file(replicas.data("two") + "/FAIRWATER") == identity);
 }
 
+TEST_CASE("who founds a journal is one of several before others can join", "[scenario][replicas]") {
+  if (!has_etcd_or_skips()) return;
+  Replicas replicas({.configuration = kConfiguration});
+  for (const auto& name : replicas.names()) replicas.start_etcd(name);
+  CommandOptions head;  // fairwater/head
+  head.command = {"curl", "-s", replicas.etcd_url("one") + "/v3/kv/range", "-d",
+                  R"({"key": "ZmFpcndhdGVyL2hlYWQ="})"};
+  {
+    harness::ChildProcess founds(replicas.command("one", {"--init", "--found"}));
+    harness::wait_until("the journal begins", Duration(30'000), [&] {
+      return harness::run(head).output.find("\"kvs\"") != std::string::npos;
+    });
+    founds.send_signal(SIGKILL);
+    CHECK(founds.wait(Duration(10'000)) == 128 + SIGKILL);
+  }
+  CommandOptions alone;
+  alone.command = {harness::programs_directory() / "fairwaterd",
+                   "coordinator",
+                   "--data",
+                   replicas.data("one"),
+                   "--listen",
+                   "127.0.0.1:0"};
+  const Completed refused = harness::run(alone, {}, Duration(30'000));
+  CHECK(refused.status != 0);
+  CHECK_THAT(refused.errors, Catch::Contains("is one of several coordinators'"));
+  replicas.start_coordinator("one", {"--found"});
+  CHECK(replicas.wait_for_leader() == "one");
+}
+
 TEST_CASE("the examples of docs/replicas.md do what the page says", "[scenario][replicas][slow]") {
   if (!has_etcd_or_skips()) return;
   const Cluster cluster({});  // its directory, and the end of all that is started below
