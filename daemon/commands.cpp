@@ -16,6 +16,7 @@
 #include "input/document.hpp"
 #include "process/device_access.hpp"
 #include "process/devices.hpp"
+#include "process/task_user.hpp"
 
 namespace fairwater::inline daemon {
 namespace {
@@ -119,6 +120,13 @@ caf::error check_devices(const AgentConfig& config) {
   return files ? caf::error{} : files.error();
 }
 
+/// Likewise of the user whom tasks run as.
+caf::error check_default_user(const AgentConfig& config) {
+  const std::string& wanted = config.run_as_default;
+  if (wanted.empty() || wanted == "per_tenant" || wanted == "agent") return {};
+  return process::check_default_user(run_as_from(wanted));
+}
+
 Expected<AgentConfig> agent_config(const AgentFlags& flags) {
   AgentConfig config;
   if (auto wrong = load_file(flags.common.config_file, config)) return wrong;
@@ -141,6 +149,7 @@ Expected<AgentConfig> agent_config(const AgentFlags& flags) {
   if (auto wrong = apply_log_format(flags.common.log_format, config.log_format)) return wrong;
   if (auto wrong = validate(config)) return wrong;
   if (auto wrong = check_devices(config)) return wrong;
+  if (auto wrong = check_default_user(config)) return wrong;
   return config;
 }
 

@@ -140,6 +140,12 @@ Expected<std::optional<TaskUser>> choose_task_user(const RunAs& run_as, TenantId
   return std::optional<TaskUser>(std::move(*user));
 }
 
+caf::error check_default_user(const RunAs& run_as) {
+  const auto user = look_up(run_as);
+  if (user) return caf::none;
+  return make_error(ErrorCode::invalid_input, details(user.error()).message, "run_as_default");
+}
+
 caf::error probe_task_users(const TaskUserRules& rules) {
   if (rules.fallback == DefaultUser::own) return caf::none;
   const auto user = choose_task_user({}, TenantId{1}, rules);

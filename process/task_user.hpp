@@ -47,6 +47,9 @@ struct TaskUserRules {
                                                                  TenantId tenant,
                                                                  const TaskUserRules& rules);
 
+/// Whether this node knows the user and the groups; `invalid_input` of `run_as_default` otherwise.
+[[nodiscard]] caf::error check_default_user(const RunAs& run_as);
+
 /// Whether this process may become the users that the rules give, tried out in a child; for a host
 /// to say so before the first task. `invalid_input` names the rule.
 [[nodiscard]] caf::error probe_task_users(const TaskUserRules& rules);

@@ -141,6 +141,22 @@ TEST_CASE("--check of an agent looks at its devices' files", "[scenario]") {
   }
 }
 
+TEST_CASE("--check of an agent looks for the user of its tasks", "[scenario]") {
+  const TemporaryDirectory directory;
+  const auto file = directory / "agent.yaml";
+  const auto check = [&](const std::string& user) {
+    std::ofstream(file) << "resources: {cpu: 1}\nrun_as_default: " << user << "\n";
+    return harness::run({.command = {harness::programs_directory() / "fairwaterd", "agent",
+                                     "--config", file, "--check"}});
+  };
+  for (const char* known : {"per_tenant", "nobody", "4711"}) CHECK(check(known).status == 0);
+  const Completed refused = check("nobody_at_all");
+  INFO(refused.errors);
+  CHECK(refused.status == 2);
+  CHECK_THAT(refused.errors,
+             Catch::Contains("run_as_default: this node has no user 'nobody_at_all'"));
+}
+
 TEST_CASE("guarantees beyond the capacity are warned of, before and at their application",
           "[scenario]") {
   Cluster cluster({.agents = {{"node1", "cpu: 4, memory: 4GiB"}},
