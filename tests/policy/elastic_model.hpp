@@ -256,7 +256,8 @@ class ElasticModel {
       REQUIRE(cycle.tenant(tenant).used == held);
       if (fills_all_) check_grows(tenant, held);
     }
-    check_takes_back();
+    // What must end is looked for with windows, so not before ends are heard of.
+    if (unheard_.empty()) check_takes_back();
   }
 
   /// What is free may be for a gang that waits for what ends elsewhere.

@@ -1,6 +1,7 @@
 // Elastic jobs in the live allocator: they grow into what is idle and nothing else, give it back to
 // whoever is within quota, and no more than that takes; against a slow look at every node.
 #include <algorithm>
+#include <map>
 #include <random>
 #include <vector>
 
@@ -341,7 +342,14 @@ TEST_CASE("random elastic clusters grow, give back and keep all bounds", "[prope
     }
     for (std::uint32_t id = 1; id <= draw(1, 4); ++id)
       model.node(id, cpu_memory(static_cast<Amount>(draw(2, 8)) * 1000, 8192));
+    std::map<TaskKey, bool> unheard;  // whether they wait again
+    const auto hear = [&] {
+      const auto [key, again] = *unheard.begin();
+      unheard.erase(unheard.begin());
+      model.note_end(key, again);
+    };
     for (int step = 0; step < 60; ++step) {
+      if (!unheard.empty() && draw(0, 1) == 0) hear();
       switch (draw(0, 5)) {
         case 0:
         case 1: {
@@ -364,10 +372,18 @@ TEST_CASE("random elastic clusters grow, give back and keep all bounds", "[prope
           auto task = model.running().begin();
           std::advance(task, static_cast<std::ptrdiff_t>(draw(0, model.running().size() - 1)));
           const TaskKey key = task->first;
-          model.end(key, task->second.told_to_end || draw(0, 3) == 0);
+          const bool again = task->second.told_to_end || draw(0, 3) == 0;
+          if (draw(0, 2) == 0) {
+            model.end_unheard(key);
+            unheard.emplace(key, again);
+          } else {
+            model.end(key, again);
+          }
       }
       model.run();
     }
+    while (!unheard.empty()) hear();
+    model.run();
   }
 }
 
