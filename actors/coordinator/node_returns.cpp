@@ -53,7 +53,9 @@ void give_back(NodeSelf self, const Return& back, std::vector<JournalBody> event
         auto& state = self->state;
         state.giving_up = false;
         if (loses_node) {
-          state.liveness = Liveness::lost;
+          if (std::exchange(state.liveness, Liveness::lost) != Liveness::lost)
+            spdlog::warn("node {} is lost: no word for longer than its lease and the grace",
+                         name_of(state));
           apply(state.record, NodeLost{state.record.id});
           state.fence_to_write.reset();
         }
@@ -87,9 +89,6 @@ void give_back_early(NodeSelf self, std::vector<TaskKey> tasks) {
 
 void declare_lost(NodeSelf self) {
   auto& state = self->state;
-  if (!state.giving_up)
-    spdlog::warn("node {} is lost: no word for longer than its lease and the grace",
-                 name_of(state));
   std::vector<JournalBody> events;
   if (state.fence_to_write) events.emplace_back(*state.fence_to_write);
   events.emplace_back(NodeLost{state.record.id});

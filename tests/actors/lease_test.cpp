@@ -1,4 +1,5 @@
 // Tasks with a lease of their own: in virtual time.
+#include "tests/actors/captured_log.hpp"
 #include "tests/actors/cluster_fixture.hpp"
 
 namespace fairwater {
@@ -91,6 +92,19 @@ TEST_CASE("each task of a silent node goes when its own lease and the grace are 
     CHECK(two.node.stops() == std::vector<TaskKey>{{two.ordinary, 0, 1}});
   }
   CHECK(two.cluster.verify().ok);
+}
+
+TEST_CASE("a node is said to be lost once that is durable", "[actor]") {
+  TwoLeases two;
+  const CapturedLog log;
+  two.cluster.fill_disk(true);
+  two.pass(90'000);
+  CHECK_THAT(log.text(), Catch::Contains("node node1 is down"));
+  CHECK_THAT(log.text(), !Catch::Contains("node node1 is lost"));
+  two.cluster.fill_disk(false);
+  two.pass(60'000);
+  CHECK_THAT(log.text(), Catch::Contains("node node1 is lost"));
+  CHECK(two.cluster.node("node1").record.lost);
 }
 
 TEST_CASE("a machine that was booted anew gives its tasks back at once, whatever their leases",
