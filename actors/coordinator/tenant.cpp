@@ -8,6 +8,7 @@
 #include "actors/coordinator/gang_order.hpp"
 #include "actors/coordinator/tenant_state.hpp"
 #include "actors/coordinator/user_turn_text.hpp"
+#include "policy/allocator/unheard_ends.hpp"
 #include "policy/core/check.hpp"
 #include "state/elastic.hpp"
 
@@ -36,18 +37,6 @@ constexpr auto kOwnNodeFirst = std::chrono::seconds(5);
 /// (policy/allocator/run_out.hpp).
 constexpr std::uint32_t kMostWindows = 16;
 
-/// What follows from the others' ends is still to come: the rest of a gang that runs again ends, or
-/// whether a job that others wait for has succeeded is being asked.
-std::vector<TaskKey> take_heard(TenantActorState& state) {
-  const auto has_followed = [&](const TaskKey& task) {
-    return !state.asked.contains(task.job) && !state.jobs.gathers(task.job);
-  };
-  const auto first = std::stable_partition(state.heard.begin(), state.heard.end(), has_followed);
-  std::vector<TaskKey> heard(state.heard.begin(), first);
-  state.heard.erase(state.heard.begin(), first);
-  return heard;
-}
-
 void send_window(TenantSelf self) {
   auto& state = self->state;
   state.refresh_due = false;
@@ -61,7 +50,11 @@ void send_window(TenantSelf self) {
   };
   DemandWindow window = state.jobs.window(shown(settings.window_ranges),
                                           shown(settings.window_tasks), state.seen_deal, now);
-  window.heard = take_heard(state);
+  // The rest of a gang that runs again is still ending, or whether a job that others wait for has
+  // succeeded is being asked.
+  window.heard = take_heard(state.heard, [&](const TaskKey& task) {
+    return state.asked.contains(task.job) || state.jobs.gathers(task.job);
+  });
   self->send(state.coordinator, std::move(window));
 }
 

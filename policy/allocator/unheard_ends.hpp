@@ -4,9 +4,11 @@
 // wait until that has given back. Others' tasks within their quotas take it at once.
 #pragma once
 
+#include <algorithm>
 #include <iterator>
 #include <map>
 #include <span>
+#include <vector>
 
 #include "policy/core/types.hpp"
 
@@ -54,5 +56,15 @@ class UnheardEnds {
   std::map<TaskKey, End> ends_;
   std::map<NodeId, ResourceVector> on_nodes_;
 };
+
+/// What a window may name as heard (DemandWindow::heard), out of all that has ended: `is_to_come`
+/// says of which tasks it does not show yet what follows, and these stay. O(ended).
+template <class IsToCome>
+[[nodiscard]] std::vector<TaskKey> take_heard(std::vector<TaskKey>& ended, IsToCome&& is_to_come) {
+  const auto heard = std::partition(ended.begin(), ended.end(), is_to_come);
+  std::vector<TaskKey> taken(heard, ended.end());
+  ended.erase(heard, ended.end());
+  return taken;
+}
 
 }  // namespace fairwater::inline policy::inline allocator

@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "policy/allocator/unheard_ends.hpp"
 #include "policy/core/check.hpp"
 #include "policy/ledger/credits.hpp"
 #include "state/snapshot.hpp"
@@ -226,12 +227,9 @@ void SequenceScheduler::end(TaskId task, NodeIndex node) {
 
 DemandWindow SequenceScheduler::window(TenantIndex tenant, TimeMs now) {
   DemandWindow window = queues_.window(tenant, now, cycle_.allocator().last_deal());
-  std::vector<TaskKey>& ended = ended_[tenant];
-  const auto first = std::stable_partition(ended.begin(), ended.end(), [&](const TaskKey& task) {
-    return !queues_.gathers(static_cast<JobIndex>(task.job.value - 1));
+  window.heard = take_heard(ended_[tenant], [&](const TaskKey& task) {
+    return queues_.gathers(static_cast<JobIndex>(task.job.value - 1));
   });
-  window.heard.assign(ended.begin(), first);
-  ended.erase(ended.begin(), first);
   return window;
 }
 
