@@ -248,12 +248,10 @@ void take_beat(CoordinatorSelf self, const NodeBeat& beat) {
   }
   for (const auto& task : beat.unheard) state.allocation->release_unheard(task);
   for (const auto& task : beat.released) state.allocation->release(task);
-  for (const auto* ended : {&beat.unheard, &beat.released}) {
-    if (ended->empty()) continue;
-    if (state.beginning_anew)
+  if (state.beginning_anew)
+    for (const auto* ended : {&beat.unheard, &beat.released})
       state.released_meanwhile.insert(state.released_meanwhile.end(), ended->begin(), ended->end());
-    consider_leavers(self);
-  }
+  if (!beat.unheard.empty() || !beat.released.empty()) consider_leavers(self);
   const bool is_planned_otherwise = node.record.planned_drain != beat.planned_drain;
   node.record.planned_drain = beat.planned_drain;
   if (std::exchange(node.accepts, beat.accepts) != beat.accepts || is_planned_otherwise)
