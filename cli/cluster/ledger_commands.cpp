@@ -2,6 +2,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "cli/cluster/commands.hpp"
 #include "cli/cluster/journal_lines.hpp"
@@ -71,8 +72,8 @@ class AgeNote {
 /// place, or none yet.
 class LastPrinted {
  public:
-  void set(const JournalRecord& record, std::uint64_t login) {
-    record_ = record;
+  void set(JournalRecord record, std::uint64_t login) {
+    record_ = std::move(record);
     login_ = login;
   }
   /// `wrong_state` when the ledger does not have it any more; looked at where nothing follows it
@@ -110,21 +111,22 @@ int read_journal(const Context& context, const JournalOptions& options, Printer 
   for (std::uint64_t next = std::max<std::uint64_t>(options.since, 1);;) {
     if (auto error = age.look(session)) return context.fail(error);
     std::uint64_t login = 0;
-    const auto page = session.ask([&](Client& client) -> Expected<JournalPage> {
+    auto page = session.ask([&](Client& client) -> Expected<JournalPage> {
       const bool may_lag = context.options.stale;
       if (auto error = last.check(client, false, may_lag)) return error;
       auto read = client.journal(next, kPage, options.follow ? wait_ms : 0);
       login = client.login();
       if (!read) return read;
-      if (auto error = last.check(client, read->records.empty(), may_lag)) return error;
+      const bool is_end = options.follow && read->records.empty();
+      if (auto error = last.check(client, is_end, may_lag)) return error;
       return read;
     });
     if (!page) return context.fail(page.error());
     if (page->records.empty() && !options.follow) return kExitDone;
     if (page->records.empty()) continue;
     for (const auto& record : page->records) print(context, record, page->names);
-    last.set(page->records.back(), login);
     next = page->records.back().number + 1;
+    last.set(std::move(page->records.back()), login);
   }
 }
 
